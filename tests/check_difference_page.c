@@ -66,7 +66,7 @@ TEST(enter_lists_the_blocks_of_the_group)
 	mark();
 	live_on(700);
 	s = settle();
-	page_diff_move(&diff, &page, 1);
+	page_diff_move(&diff, &page, 1, false);
 	caller = difference_group(s, 1)->caller;
 	ck_assert(page_diff_open(&diff, &page, &scene.view));
 	assert_blocks(settle(), has_caller, caller);
@@ -76,7 +76,7 @@ TEST(enter_lists_the_blocks_of_the_group)
 	ck_assert(!page_diff_open(&diff, &page, &scene.view));
 	ck_assert(page_diff_back(&diff));
 	settle();
-	ck_assert_uint_eq(diff.selected, 1);
+	ck_assert_uint_eq(diff.list.selected, 1);
 	ck_assert(!page_diff_back(&diff));
 }
 
@@ -149,12 +149,12 @@ TEST(cursor_stays_on_its_group_while_others_pass_it)
 	for (i = 0; i < 5; i++)
 		put(i, 1000 - i);
 	s = settle();
-	page_diff_move(&diff, &page, 1);
+	page_diff_move(&diff, &page, 1, false);
 	key = difference_group(s, 1)->key;
 	for (i = 0; i < 5; i++)
 		put(100 + 5 * i + 4, 2000);
 	s = settle();
-	ck_assert_uint_eq(diff.selected, 2);
+	ck_assert_uint_eq(diff.list.selected, 2);
 	ck_assert_uint_eq(difference_group(s, 2)->key, key);
 }
 
@@ -305,6 +305,6 @@ LOOP_TEST(page_h_fits_any_terminal, 0, 4)
 			assert_fits(cols, 0);
 			ck_assert_int_le(pic.rows, rows);
 			ck_assert(!shows("\033"));
-			page_diff_move(&diff, &page, (rows % 5) - 2);
+			page_diff_move(&diff, &page, (rows % 5) - 2, false);
 		}
 }

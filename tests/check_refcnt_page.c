@@ -274,9 +274,9 @@ TEST(it_stays_on_its_page)
 	ck_assert_ptr_nonnull(page_refcnt_row(&t, &room));
 	ck_assert_uint_eq(refcnt_row_page(&room)->vaddr, BASE + 2 * PAGE);
 	page_refcnt_move(&t, 1000, true);
-	ck_assert_uint_eq(t.selected, t.list.n - 1);
+	ck_assert_uint_eq(t.rows.selected, t.list.n - 1);
 	page_refcnt_move(&t, -1000, true);
-	ck_assert_uint_eq(t.selected, 0);
+	ck_assert_uint_eq(t.rows.selected, 0);
 }
 
 TEST(its_pages_are_a_filter_of_page_K)

@@ -308,12 +308,12 @@ TEST(it_stays_on_its_row)
 	row[1].live = 1000;
 	take();
 	ck_assert_int_eq(page_usage_compose(&u, &head, true, 80, 24, &pic), 0);
-	ck_assert_uint_eq(u.selected, 0);
+	ck_assert_uint_eq(u.rows.selected, 0);
 	ck_assert_str_eq(page_usage_row(&u)->type, "a \"b\"");
 	page_usage_move(&u, -5, false);
-	ck_assert_uint_eq(u.selected, 0);
+	ck_assert_uint_eq(u.rows.selected, 0);
 	page_usage_move(&u, 99, true);
-	ck_assert_uint_eq(u.selected, 2);
+	ck_assert_uint_eq(u.rows.selected, 2);
 }
 
 static const struct {

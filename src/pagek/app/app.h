@@ -351,6 +351,12 @@ void app_filter_open(struct app *);
 /* False, with a message: the expression is wrong. */
 bool app_filter(struct app *, const char *expression);
 void app_filter_complete(struct app *, const char *before, struct line_words *);
+/*
+ * For the prompt of a page with other fields.  0: *out is a new filter, or NULL of an
+ * empty text; else a negative errno, after a message.  With -EINVAL the prompt stays.
+ */
+int app_filter_compile(struct app *, const struct filter_table *, const char *text,
+    struct filter **out);
 /* The same of rows with other fields. */
 void app_filter_words(const struct filter_table *, const char *before,
     struct line_words *);

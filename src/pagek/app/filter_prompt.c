@@ -51,6 +51,28 @@ submit_filter(struct app *app, const char *text)
 	return r != -EINVAL;
 }
 
+int
+app_filter_compile(struct app *app, const struct filter_table *table,
+    const char *text, struct filter **out)
+{
+	struct filter *filter = NULL;
+	struct filter_error e;
+	int r = text[strspn(text, " \t")] == '\0' ? 0 :
+	    filter_new_of(&filter, table, text, &e);
+
+	app->page->prompt.wrong = r == -EINVAL;
+	if (r == -EINVAL) {
+		app->prompt.line.at = e.at;
+		app_say(app, "column %zu: %s", page_filter_error_column(text,
+		    e.at), e.why);
+	} else if (r < 0) {
+		app_say(app, "no filter: %s", strerror(-r));
+	} else {
+		*out = filter;
+	}
+	return r;
+}
+
 void
 app_filter_complete(
     struct app *app, const char *before, struct line_words *words)

@@ -425,7 +425,8 @@ static void
 scroll_panel(struct app *app, int halves)
 {
 	const struct panel_ops *ops = ops_of(app_panel_top(app));
-	int rows = halves * ops->window(app) / 2;
+	int shown = ops->window(app);
+	int rows = halves * (shown > 1 ? shown : 1) / 2;
 
 	ops->move(app, rows != 0 ? rows : halves < 0 ? -1 : 1, true);
 }

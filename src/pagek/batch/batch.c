@@ -581,6 +581,8 @@ batch_top(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 	if (err == 0 && (needs & PAGE_NEEDS_LIST) != 0)
 		batch_report_loss(o, nodes_session_look(s));
 	if (status == PAGEK_OK)
+		status = b.status;
+	if (status == PAGEK_OK)
 		status = text->status != NULL ? text->status(&b) :
 		    batch_status(o, nodes_session_look(s));
 	if (text->end != NULL)

@@ -207,6 +207,7 @@ struct batch {
 	bool once;
 	uint64_t n;			/* pictures so far */
 	bool at_once;			/* begin() has found what an interval is waited for */
+	int status;			/* of the last question, after a complaint */
 	void *state;			/* the page's own */
 };
 
@@ -215,7 +216,7 @@ struct page_text_ops {
 	int (*begin)(struct batch *);	/* NULL: nothing to prepare */
 	int (*print)(struct batch *);	/* a picture, or a document with --format */
 	void (*end)(struct batch *);	/* also after begin has failed */
-	/* The exit status; NULL: batch_status(). */
+	/* The exit status where that of the batch is PAGEK_OK; NULL: batch_status(). */
 	int (*status)(const struct batch *);
 	const char *verb;		/* cannot ...; NULL: "make the picture" */
 	const enum option_id *refuse;	/* options that do not apply */

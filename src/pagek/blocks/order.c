@@ -1,4 +1,6 @@
+#include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -105,6 +107,46 @@ page_sorting_parse_of(const struct page_sort_row *keys, size_t n,
 	*out = (struct page_sorting){ .n = 1 };
 	out->by[0].sort = (uint8_t)i;
 	return true;
+}
+
+bool
+page_sort_is_of(const struct page_sort_row *key, const struct field *f)
+{
+	return f->key != NULL && field_is_key_of(f->key, key->word);
+}
+
+size_t
+page_sort_beside(const struct page_sort_row *keys, size_t n,
+    const struct field_plan *plan, size_t from, size_t upto, size_t sort,
+    bool right)
+{
+	size_t shown[FIELD_COLUMNS + 4], count = 0, at = 0;
+
+	assert(upto - from <= 4);
+	while (from < upto)
+		shown[count++] = from++;
+	for (size_t i = 0; i < plan->n; i++)
+		for (size_t s = 0; s < n; s++)
+			if (page_sort_is_of(&keys[s], plan->column[i]))
+				shown[count++] = s;
+	while (at < count && shown[at] != sort)
+		at++;
+	if (at == count)
+		return shown[right ? 0 : count - 1];
+	if (right ? at + 1 == count : at == 0)
+		return n;
+	return shown[right ? at + 1 : at - 1];
+}
+
+void
+page_sort_put_title(const char *title, bool sorted, bool falls, int width,
+    bool right, struct page_picture *pic)
+{
+	char text[32];
+
+	snprintf(text, sizeof text, "%s%s", title, !sorted ? "" : falls ? " v" :
+	    " ^");
+	picture_text(pic, text, width, right ? PICTURE_RIGHT : PICTURE_LEFT);
 }
 
 void

@@ -74,7 +74,7 @@ page_export_diff_text(struct page *page, const struct page_view *v,
 	int r;
 
 	d.plain = true;
-	d.selected = d.top = 0;
+	d.list.selected = d.list.top = 0;
 	d.rows = diff_rows(page, &d);
 	r = page_diff_compose(&d, page, v, cols, (int)d.rows + TEXT_ROWS, &pic);
 	for (int i = 0; i < pic.rows && r == 0; i++)
@@ -261,8 +261,8 @@ put_diff_blocks(struct json *j, const struct page *page,
 	const struct difference_block *row;
 	struct page_diff d = *diff;
 
-	for (d.selected = 0; (row = page_diff_row(&d, page)) != NULL;
-	    d.selected++, ++*n)
+	for (d.list.selected = 0; (row = page_diff_row(&d, page)) != NULL;
+	    d.list.selected++, ++*n)
 		put_diff_block(j, v, row);
 }
 

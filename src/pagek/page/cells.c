@@ -341,6 +341,13 @@ page_date_full(const struct page *page, const struct page_view *v, bool zone,
 }
 
 void
+page_node_text(const struct nodes_look *look, char out[PAGE_NODE_TEXT])
+{
+	snprintf(out, PAGE_NODE_TEXT, "%04X %.50s", look->node.number,
+	    look->node.name);
+}
+
+void
 page_target_text(const struct nodes_look *look, char out[PAGE_TARGET_TEXT])
 {
 	size_t len = 0;

@@ -162,6 +162,9 @@ void page_wall(const struct page *, const struct nodes_look *, int64_t ms,
 void page_clock(const struct page *, const struct nodes_look *, int64_t ms,
     char out[PAGE_CLOCK]);
 
+#define PAGE_NODE_TEXT 64
+/* "0590 linac", cut if it is longer. */
+void page_node_text(const struct nodes_look *, char out[PAGE_NODE_TEXT]);
 #define PAGE_TARGET_TEXT 300
 /* "acqd[4711]", or ""; outside text. */
 void page_target_text(const struct nodes_look *, char out[PAGE_TARGET_TEXT]);

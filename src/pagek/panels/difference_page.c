@@ -159,14 +159,7 @@ find_key(const struct page_diff *d, const struct difference *s)
 static void
 note_key(struct page_diff *d, const struct difference *s)
 {
-	d->has_key = key_at(d, s, d->selected, &d->key);
-}
-
-static void
-clamp_cursor(struct page_diff *d)
-{
-	if (d->selected >= d->rows)
-		d->selected = d->rows > 0 ? d->rows - 1 : 0;
+	d->has_key = key_at(d, s, d->list.selected, &d->key);
 }
 
 /* The cursor stays on its group or block, wherever that has moved. */
@@ -177,12 +170,12 @@ follow_row(struct page_diff *d, const struct difference *s)
 	size_t at;
 
 	d->rows = count_rows(d, s);
-	if (d->has_key && !(key_at(d, s, d->selected, &key) && key == d->key)) {
+	if (d->has_key && !(key_at(d, s, d->list.selected, &key) && key == d->key)) {
 		at = find_key(d, s);
 		if (at < d->rows)
-			d->selected = at;
+			d->list.selected = at;
 	}
-	clamp_cursor(d);
+	page_list_clamp(&d->list, d->rows);
 	if (d->has_key && d->rows > 0)
 		note_key(d, s);
 }
@@ -192,33 +185,19 @@ follow_row(struct page_diff *d, const struct difference *s)
 static void
 to_top(struct page_diff *d)
 {
-	d->selected = d->top = 0;
+	d->list.selected = d->list.top = 0;
 	d->has_key = false;
 }
 
 void
-page_diff_move(struct page_diff *d, const struct page *page, int delta)
+page_diff_move(struct page_diff *d, const struct page *page, int delta, bool scroll)
 {
 	const struct difference *s = difference_get(page);
-	size_t by = (size_t)abs(delta);
 
 	if (s == NULL)
 		return;
-	if (delta < 0)
-		d->selected = d->selected > by ? d->selected - by : 0;
-	else
-		d->selected += by;
-	clamp_cursor(d);
+	page_list_move(&d->list, d->rows, delta, scroll);
 	note_key(d, s);
-}
-
-void
-page_diff_scroll(struct page_diff *d, const struct page *page, int delta)
-{
-	size_t by = (size_t)abs(delta);
-
-	page_diff_move(d, page, delta);
-	d->top = delta > 0 ? d->top + by : d->top > by ? d->top - by : 0;
 }
 
 void
@@ -271,7 +250,7 @@ page_diff_row(const struct page_diff *d, const struct page *page)
 {
 	const struct difference *s = difference_get(page);
 
-	return d->by_block && s != NULL ? block_at(d, s, d->selected) : NULL;
+	return d->by_block && s != NULL ? block_at(d, s, d->list.selected) : NULL;
 }
 
 bool
@@ -293,7 +272,7 @@ page_diff_open(struct page_diff *d, struct page *page,
 {
 	const struct difference *s = difference_get(page);
 	const struct difference_group *g = s != NULL && !d->by_block ?
-	    group_at(d, s, d->selected) : NULL;
+	    group_at(d, s, d->list.selected) : NULL;
 	struct page_group_words *words;
 	struct profile_group as;
 	size_t len = 0;
@@ -383,20 +362,11 @@ put_rows(struct page_diff *d, const struct page *page,
 	const struct difference_block *b;
 	size_t at, i;
 
-	d->window = room > 0 ? room : 1;
-	/* The heading is being written, and not in rows yet. */
-	d->first = pic->rows + 1;
-	if (d->top + (size_t)d->window > d->rows)
-		d->top = d->rows > (size_t)d->window ?
-		    d->rows - (size_t)d->window : 0;
-	if (d->selected < d->top)
-		d->top = d->selected;
-	else if (d->selected - d->top >= (size_t)d->window)
-		d->top = d->selected - (size_t)d->window + 1;
-	if (!d->by_block && d->top > 0)
-		g = group_at(d, s, d->top);
+	page_list_begin(&d->list, d->rows, room, pic);
+	if (!d->by_block && d->list.top > 0)
+		g = group_at(d, s, d->list.top);
 	i = g != NULL ? (size_t)(g - s->groups.row) : 0;
-	for (at = d->top; words != NULL && room-- > 0 && at < d->rows; at++) {
+	for (at = d->list.top; words != NULL && room-- > 0 && at < d->rows; at++) {
 		picture_line(pic);
 		if (d->by_block) {
 			b = block_at(d, s, at);
@@ -408,7 +378,7 @@ put_rows(struct page_diff *d, const struct page *page,
 			i++;
 			page_diff_group(page, v, s, g, words, pic);
 		}
-		if (at == d->selected)
+		if (at == d->list.selected)
 			picture_mark_line(pic, PAGE_CURSOR);
 	}
 	free(words);
@@ -677,7 +647,7 @@ put_head(const struct page_diff *d, const struct page *page,
 /* --- the whole ------------------------------------------------------------ */
 
 static void
-put_bar(const struct page_diff *d, struct page_picture *pic)
+put_bar(const struct page_diff *d, int rows, struct page_picture *pic)
 {
 	char text[128];
 
@@ -685,7 +655,7 @@ put_bar(const struct page_diff *d, struct page_picture *pic)
 	    "%s  Enter %s  Esc %s", d->by_block ? "groups" : "blocks",
 	    d->by_block ? "detail" : "its blocks", d->of.key != 0 ?
 	    "groups" : "close");
-	page_overlay_keys(text, pic);
+	page_overlay_bar(text, rows, pic);
 }
 
 static void
@@ -741,26 +711,8 @@ compose(struct page_diff *d, struct page *page, const struct page_view *v,
 	else
 		page_diff_heading(v, s, pic);
 	put_rows(d, page, v, s, rows - (pic->rows + 1) - foot, pic);
-	if (!foot)
-		return;
-	while (!picture_failed(pic) && pic->rows < rows - 2)
-		picture_line(pic);
-	picture_line(pic);
-	put_bar(d, pic);
-}
-
-/* Marks that there are rows above or below. */
-static void
-put_edges(const struct page_diff *d, struct page_picture *pic)
-{
-	int last = d->first + d->window - 1;
-
-	if (d->first == 0 || d->plain || last >= pic->rows)
-		return;
-	if (d->top > 0)
-		page_scroll_mark(pic, d->first, false);
-	if (d->top + (size_t)d->window < d->rows)
-		page_scroll_mark(pic, last, true);
+	if (foot)
+		put_bar(d, rows, pic);
 }
 
 /* Tells the comparison which rows are wanted.  NULL: there is no mark (any more). */
@@ -800,7 +752,7 @@ page_diff_compose(struct page_diff *d, struct page *page,
 	const struct difference *s = request_rows(d, page, v);
 	int r;
 
-	d->first = 0;
+	d->list.first = 0;
 	picture_begin(pic, cols, page->opts.ascii);
 	if (s == NULL)
 		put_none(page, pic);
@@ -809,7 +761,7 @@ page_diff_compose(struct page_diff *d, struct page *page,
 	else
 		compose(d, page, v, s, rows, pic);
 	r = picture_end(pic);
-	if (r == 0)
-		put_edges(d, pic);
+	if (r == 0 && !d->plain)
+		page_list_edges(&d->list, d->rows, pic);
 	return r;
 }

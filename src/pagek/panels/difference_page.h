@@ -4,7 +4,7 @@
  *
  * Example
  *	page_diff_compose(&diff, page, v, 80, 24, &pic);
- *	page_diff_move(&diff, page, 1);
+ *	page_diff_move(&diff, page, 1, false);
  */
 #ifndef PAGEK_DIFFERENCE_PAGE_H
 #define PAGEK_DIFFERENCE_PAGE_H
@@ -29,8 +29,7 @@ struct page_diff {
 	char of_name[256];	/* its name when it was opened; outside text */
 	bool has_key;		/* the cursor stays on a row: on the group with ... */
 	uint64_t key;		/* ... that key, or the block with that number */
-	size_t selected, top;	/* rows */
-	int window, first;	/* rows on the screen, and their first line; 0: none */
+	struct page_list list;	/* of groups or blocks */
 	size_t rows;		/* in the last picture */
 	bool plain;		/* for a file: no key bar, no higher than its rows */
 };
@@ -38,9 +37,7 @@ struct page_diff {
 /* `rows` lines; at most so many if it is plain.  -ENOMEM. */
 int page_diff_compose(struct page_diff *, struct page *,
     const struct page_view *, int cols, int rows, struct page_picture *);
-void page_diff_move(struct page_diff *, const struct page *, int delta);
-/* The same, and scrolls the rows on the screen. */
-void page_diff_scroll(struct page_diff *, const struct page *, int delta);
+void page_diff_move(struct page_diff *, const struct page *, int delta, bool scroll);
 void page_diff_next_view(struct page_diff *);
 const char *page_diff_view_name(const struct page_diff *);
 /* The view has that group. */

@@ -668,6 +668,54 @@ page_scroll_to(struct page_scroll *s, int at, int window)
 		s->top = at - window + 1;
 }
 
+void
+page_list_clamp(struct page_list *l, size_t n)
+{
+	if (l->selected >= n)
+		l->selected = n > 0 ? n - 1 : 0;
+}
+
+void
+page_list_move(struct page_list *l, size_t n, int delta, bool scroll)
+{
+	size_t by = (size_t)abs(delta);
+
+	if (delta < 0)
+		l->selected = l->selected > by ? l->selected - by : 0;
+	else
+		l->selected += by;
+	page_list_clamp(l, n);
+	if (scroll)
+		l->top = delta > 0 ? l->top + by : l->top > by ? l->top - by : 0;
+}
+
+void
+page_list_begin(struct page_list *l, size_t n, int room, struct page_picture *pic)
+{
+	l->window = room > 0 ? (size_t)room : 1;
+	/* The line being written is not in pic->rows yet. */
+	l->first = pic->rows + 1;
+	if (l->top + l->window > n)
+		l->top = n > l->window ? n - l->window : 0;
+	if (l->selected < l->top)
+		l->top = l->selected;
+	else if (l->selected - l->top >= l->window)
+		l->top = l->selected - l->window + 1;
+}
+
+void
+page_list_edges(const struct page_list *l, size_t n, struct page_picture *pic)
+{
+	int last = l->first + (int)l->window - 1;
+
+	if (l->first == 0 || last >= pic->rows)
+		return;
+	if (l->top > 0)
+		page_scroll_mark(pic, l->first, false);
+	if (l->top + l->window < n)
+		page_scroll_mark(pic, last, true);
+}
+
 /* The last keys that fit; they are separated by two blanks. */
 static const char *
 fitting_keys(const char *keys, int room)
@@ -690,8 +738,11 @@ page_overlay_title(const char *keys, struct page_picture *pic)
 }
 
 void
-page_overlay_keys(const char *keys, struct page_picture *pic)
+page_overlay_bar(const char *keys, int rows, struct page_picture *pic)
 {
+	while (!picture_failed(pic) && pic->rows < rows - 2)
+		picture_line(pic);
+	picture_line(pic);
 	picture_put(pic, fitting_keys(keys, pic->cols));
 }
 

@@ -167,9 +167,33 @@ void page_scroll_mark(struct page_picture *, int row, bool below);
 /* Scrolls until line `at` is shown. */
 void page_scroll_to(struct page_scroll *, int at, int window);
 
+/*
+ * Rows with a cursor, of which those around it are shown.  All zeros at the start.
+ *	page_list_begin(&list, n, room, pic);
+ *	for (i = list.top; i < n && i < list.top + list.window; i++)
+ *		...					a line each
+ *	picture_end(pic);
+ *	page_list_edges(&list, n, pic);
+ */
+struct page_list {
+	size_t selected, top;	/* rows: of the cursor, and the first one shown */
+	size_t window;		/* rows that have room */
+	int first;		/* line of the first row; 0: none is shown */
+};
+
+/* Moves the cursor, and `scroll` the rows with it. */
+void page_list_move(struct page_list *, size_t n, int delta, bool scroll);
+/* Keeps the cursor on one of n rows. */
+void page_list_clamp(struct page_list *, size_t n);
+/* Scrolls to the cursor; the rows are to begin below the line being written. */
+void page_list_begin(struct page_list *, size_t n, int room, struct page_picture *);
+/* Of a finished picture: marks that there are rows above or below. */
+void page_list_edges(const struct page_list *, size_t n, struct page_picture *);
+
 /* Ends a title with its keys, right-aligned; drops the first ones if needed. */
 void page_overlay_title(const char *keys, struct page_picture *);
-void page_overlay_keys(const char *keys, struct page_picture *);
+/* Fills the picture but for its last line, which has the keys. */
+void page_overlay_bar(const char *keys, int rows, struct page_picture *);
 
 /* --- drawings ------------------------------------------------------------- */
 

@@ -48,7 +48,7 @@ page_refcnt_clear(struct page_refcnt *t)
 	refcnt_list_fini(&t->list);
 	t->list.copy = NULL;
 	t->at = 0;
-	t->selected = t->top = 0;
+	t->rows = (struct page_list){ 0 };
 	t->shift = 0;
 }
 
@@ -75,36 +75,26 @@ follow_row(struct page_refcnt *t)
 	for (size_t i = 0; t->at != 0 && i < t->list.n; i++)
 		if (t->at - address_of(t, i) <
 		    t->list.line[i].pages * (uint64_t)REFCNT_PAGE) {
-			t->selected = i;
+			t->rows.selected = i;
 			return;
 		}
-	if (t->selected >= t->list.n)
-		t->selected = t->list.n > 0 ? t->list.n - 1 : 0;
+	page_list_clamp(&t->rows, t->list.n);
 }
 
 const struct refcnt_row *
 page_refcnt_row(const struct page_refcnt *t, struct refcnt_row *room)
 {
-	if (t->selected >= t->list.n)
+	if (t->rows.selected >= t->list.n)
 		return NULL;
-	*room = (struct refcnt_row){ &t->list, &t->list.line[t->selected] };
+	*room = (struct refcnt_row){ &t->list, &t->list.line[t->rows.selected] };
 	return room;
 }
 
 void
 page_refcnt_move(struct page_refcnt *t, int delta, bool scroll)
 {
-	size_t by = (size_t)abs(delta);
-
-	if (delta < 0)
-		t->selected = t->selected > by ? t->selected - by : 0;
-	else
-		t->selected += by;
-	if (t->selected >= t->list.n)
-		t->selected = t->list.n > 0 ? t->list.n - 1 : 0;
-	t->at = t->list.n > 0 ? address_of(t, t->selected) : 0;
-	if (scroll)
-		t->top = delta > 0 ? t->top + by : t->top > by ? t->top - by : 0;
+	page_list_move(&t->rows, t->list.n, delta, scroll);
+	t->at = t->list.n > 0 ? address_of(t, t->rows.selected) : 0;
 }
 
 bool
@@ -159,40 +149,14 @@ plan_columns(const struct page_refcnt *t, int cols, struct columns *c)
 	c->block = left >= BLOCK_LEAST ? left : 0;
 }
 
-static bool
-is_sorted_by(const struct page_refcnt *t, const struct field *f)
-{
-	const char *word = refcnt_sort_rows[t->sort].word;
-
-	return f->key != NULL && field_is_key_of(f->key, word);
-}
-
-static bool
-is_column_of(const char *key, size_t sort)
-{
-	return key != NULL && field_is_key_of(key, refcnt_sort_rows[sort].word);
-}
-
-enum refcnt_sort
+size_t
 page_refcnt_beside(const struct page_refcnt *t, int cols, bool right)
 {
-	enum refcnt_sort shown[FIELD_COLUMNS + 2] = { REFCNT_SORT_PAGE,
-		REFCNT_SORT_HOME };
 	struct columns c;
-	size_t n = 2, at = 0;
 
 	plan_columns(t, cols, &c);
-	for (size_t i = 0; i < c.of.n; i++)
-		for (size_t s = 0; s < REFCNT_SORTS; s++)
-			if (is_column_of(c.of.column[i]->key, s))
-				shown[n++] = (enum refcnt_sort)s;
-	while (at < n && shown[at] != t->sort)
-		at++;
-	if (at == n)
-		return shown[right ? 0 : n - 1];
-	if (right ? at + 1 == n : at == 0)
-		return REFCNT_SORTS;
-	return shown[right ? at + 1 : at - 1];
+	return page_sort_beside(refcnt_sort_rows, REFCNT_SORTS, &c.of,
+	    REFCNT_SORT_PAGE, REFCNT_SORT_HOME + 1, t->sort, right);
 }
 
 /* The values of most columns fall; addresses and homes rise. */
@@ -200,12 +164,8 @@ static void
 put_title(const struct page_refcnt *t, const char *title, bool sorted,
     int width, bool right, struct page_picture *pic)
 {
-	bool falls = (t->sort <= REFCNT_SORT_HOME) == t->reverse;
-	char text[REFCNT_NODE_TEXT + 4];
-
-	snprintf(text, sizeof text, "%s%s", title, !sorted ? "" : falls ? " v" :
-	    " ^");
-	picture_text(pic, text, width, right ? PICTURE_RIGHT : PICTURE_LEFT);
+	page_sort_put_title(title, sorted, (t->sort <= REFCNT_SORT_HOME) ==
+	    t->reverse, width, right, pic);
 }
 
 static void
@@ -226,7 +186,8 @@ put_heading(const struct page_refcnt *t, struct page_picture *pic)
 		const struct field *f = c.of.column[i];
 
 		picture_put(pic, " ");
-		put_title(t, f->column.title, is_sorted_by(t, f),
+		put_title(t, f->column.title, page_sort_is_of(
+		    &refcnt_sort_rows[t->sort], f),
 		    f->column.width, f->column.right, pic);
 	}
 	if (c.block > 0)
@@ -437,18 +398,10 @@ put_rows(struct page_refcnt *t, int room, struct page_picture *pic)
 
 	plan_columns(t, pic->cols, &c);
 	t->shown = c.counters;
-	t->window = room > 0 ? room : 1;
-	t->first = pic->rows + 1;
-	if (t->top + (size_t)t->window > t->list.n)
-		t->top = t->list.n > (size_t)t->window ?
-		    t->list.n - (size_t)t->window : 0;
-	if (t->selected < t->top)
-		t->top = t->selected;
-	else if (t->selected - t->top >= (size_t)t->window)
-		t->top = t->selected - (size_t)t->window + 1;
-	for (size_t i = t->top; i < t->list.n && room-- > 0; i++) {
+	page_list_begin(&t->rows, t->list.n, room, pic);
+	for (size_t i = t->rows.top; i < t->list.n && room-- > 0; i++) {
 		put_row(t, &t->list.line[i], &c, pic);
-		if (i == t->selected)
+		if (i == t->rows.selected)
 			picture_mark_line(pic, PAGE_CURSOR);
 	}
 }
@@ -463,29 +416,6 @@ put_all_rows(struct page_refcnt *t, struct page_picture *pic)
 		put_row(t, &t->list.line[i], &c, pic);
 }
 
-static void
-put_edges(const struct page_refcnt *t, struct page_picture *pic)
-{
-	int last = t->first + t->window - 1;
-
-	if (t->first == 0 || last >= pic->rows)
-		return;
-	if (t->top > 0)
-		page_scroll_mark(pic, t->first, false);
-	if (t->top + (size_t)t->window < t->list.n)
-		page_scroll_mark(pic, last, true);
-}
-
-static void
-put_bar(int rows, struct page_picture *pic)
-{
-	while (!picture_failed(pic) && pic->rows < rows - 2)
-		picture_line(pic);
-	picture_line(pic);
-	page_overlay_keys("s sort  f filter  p plane  a count  A end  Enter blocks  "
-	    "Esc close", pic);
-}
-
 int
 page_refcnt_compose(struct page_refcnt *t, const struct page_refcnt_head *h,
     bool ascii, int cols, int rows, struct page_picture *pic)
@@ -493,7 +423,7 @@ page_refcnt_compose(struct page_refcnt *t, const struct page_refcnt_head *h,
 	bool bar = rows >= BAR_ROWS;
 	int r;
 
-	t->first = 0;
+	t->rows.first = 0;
 	t->list.v = h->v;
 	picture_begin(pic, cols, ascii);
 	put_head(t, h, rows, pic);
@@ -509,9 +439,10 @@ page_refcnt_compose(struct page_refcnt *t, const struct page_refcnt_head *h,
 			put_rows(t, rows - (pic->rows + 1) - bar, pic);
 	}
 	if (bar)
-		put_bar(rows, pic);
+		page_overlay_bar("s sort  f filter  p plane  a count  A end  "
+		    "Enter blocks  Esc close", rows, pic);
 	r = picture_end(pic);
 	if (r == 0 && rows != 0)
-		put_edges(t, pic);
+		page_list_edges(&t->rows, t->list.n, pic);
 	return r;
 }

@@ -21,8 +21,7 @@ struct page_refcnt {
 	unsigned shift;			/* counters left of the first one shown */
 	unsigned shown;			/* counters in the last picture */
 	uint64_t at;			/* address of the cursor's page; 0: none */
-	size_t selected, top;
-	int window, first;		/* lines on the screen, and the first of them */
+	struct page_list rows;
 };
 
 /* -ENOMEM: the last lines stay. */
@@ -53,7 +52,6 @@ const struct refcnt_row *page_refcnt_row(const struct page_refcnt *,
 /* The filter of page K for the blocks of a row. */
 void page_refcnt_filter_of(const struct refcnt_row *, char *out, size_t cap);
 /* The key of the next or previous column on the screen; REFCNT_SORTS: none. */
-enum refcnt_sort page_refcnt_beside(const struct page_refcnt *, int cols,
-    bool right);
+size_t page_refcnt_beside(const struct page_refcnt *, int cols, bool right);
 
 #endif

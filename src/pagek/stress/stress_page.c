@@ -48,8 +48,7 @@ struct table {
 	bool shown[PAGE_STRESS_PERIODS];	/* the period has a column */
 	int name, trend;		/* columns; trend 0: none */
 	bool share, remark;
-	size_t top, window;		/* rows that are on the screen */
-	int first;			/* their first line */
+	struct page_list rows;
 };
 
 /* --- cells ------------------------------------------------------------------------ */
@@ -430,29 +429,16 @@ put_why(const char *why, int room, struct page_picture *pic)
 static void
 put_rows(struct table *p, int room, bool cursor, struct page_picture *pic)
 {
-	p->window = room > 1 ? (size_t)room : 1;
-	if (p->window < PAGE_STRESS_ROWS && p->h->selected >= p->window)
-		p->top = p->h->selected - p->window + 1;
-	p->first = pic->rows + 1;
-	for (size_t i = p->top; i < PAGE_STRESS_ROWS && i < p->top + p->window;
+	struct page_list *l = &p->rows;
+
+	l->selected = p->h->selected;
+	page_list_begin(l, PAGE_STRESS_ROWS, room, pic);
+	for (size_t i = l->top; i < PAGE_STRESS_ROWS && i < l->top + l->window;
 	    i++) {
 		put_row(p, i, pic);
 		if (cursor && i == p->h->selected)
 			picture_mark_line(pic, PAGE_CURSOR);
 	}
-}
-
-static void
-put_edges(const struct table *p, struct page_picture *pic)
-{
-	int last = p->first + (int)p->window - 1;
-
-	if (p->window >= PAGE_STRESS_ROWS || last >= pic->rows)
-		return;
-	if (p->top > 0)
-		page_scroll_mark(pic, p->first, false);
-	if (p->top + p->window < PAGE_STRESS_ROWS)
-		page_scroll_mark(pic, last, true);
 }
 
 int
@@ -480,16 +466,12 @@ page_stress_compose(const struct page_stress *l, const struct page_stress_head *
 	room -= put_why(page_stress_why(l), text ? MANY : room < 2 ? room : 2,
 	    pic);
 	put_meanings(&p, room, text, pic);
-	if (bar) {
-		while (!picture_failed(pic) && pic->rows < rows - 2)
-			picture_line(pic);
-		picture_line(pic);
-		page_overlay_keys("Space pause  x reset  Enter meaning  "
-		    "m mark  { } window  Esc close", pic);
-	}
+	if (bar)
+		page_overlay_bar("Space pause  x reset  Enter meaning  m mark  "
+		    "{ } window  Esc close", rows, pic);
 	r = picture_end(pic);
 	if (r == 0 && !text)
-		put_edges(&p, pic);
+		page_list_edges(&p.rows, PAGE_STRESS_ROWS, pic);
 	return r;
 }
 

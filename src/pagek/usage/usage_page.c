@@ -193,7 +193,8 @@ page_usage_clear(struct page_usage *u)
 	hashmap_clear(&u->trends);
 	u->change = u->names = u->at = 0;
 	u->reset_ms = 0;
-	u->selected = u->top = u->of = 0;
+	u->rows = (struct page_list){ 0 };
+	u->of = 0;
 	u->sum = (struct usage_line){ 0 };
 }
 
@@ -215,33 +216,23 @@ follow_row(struct page_usage *u)
 {
 	for (size_t i = 0; u->at != 0 && i < u->list.n; i++)
 		if (key_of_line(&u->list.row[i]) == u->at) {
-			u->selected = i;
+			u->rows.selected = i;
 			return;
 		}
-	if (u->selected >= u->list.n)
-		u->selected = u->list.n > 0 ? u->list.n - 1 : 0;
+	page_list_clamp(&u->rows, u->list.n);
 }
 
 const struct usage_line *
 page_usage_row(const struct page_usage *u)
 {
-	return u->selected < u->list.n ? &u->list.row[u->selected] : NULL;
+	return u->rows.selected < u->list.n ? &u->list.row[u->rows.selected] : NULL;
 }
 
 void
 page_usage_move(struct page_usage *u, int delta, bool scroll)
 {
-	size_t by = (size_t)abs(delta);
-
-	if (delta < 0)
-		u->selected = u->selected > by ? u->selected - by : 0;
-	else
-		u->selected += by;
-	if (u->selected >= u->list.n)
-		u->selected = u->list.n > 0 ? u->list.n - 1 : 0;
+	page_list_move(&u->rows, u->list.n, delta, scroll);
 	u->at = u->list.n > 0 ? key_of_line(page_usage_row(u)) : 0;
-	if (scroll)
-		u->top = delta > 0 ? u->top + by : u->top > by ? u->top - by : 0;
 }
 
 /* --- its blocks ------------------------------------------------------------------------ */
@@ -355,44 +346,22 @@ plan_columns(int cols, struct field_plan *plan)
 	field_plan(&usage_fields, 0, cols, 0, false, plan);
 }
 
-static bool
-is_sorted_by(const struct page_usage *u, const struct field *f)
-{
-	return f->key != NULL &&
-	    strcmp(f->key, usage_sort_rows[u->sort].word) == 0;
-}
-
-enum usage_sort
+size_t
 page_usage_beside(const struct page_usage *u, int cols, bool right)
 {
-	enum usage_sort shown[FIELD_COLUMNS + 1] = { USAGE_SORT_TYPE };
 	struct field_plan plan;
-	size_t n = 1, at = 0;
 
 	plan_columns(cols, &plan);
-	for (size_t i = 0; i < plan.n; i++)
-		if (plan.column[i]->key != NULL &&
-		    usage_sort_parse(plan.column[i]->key, &shown[n]))
-			n++;
-	while (at < n && shown[at] != u->sort)
-		at++;
-	if (at == n)
-		return shown[right ? 0 : n - 1];
-	if (right ? at + 1 == n : at == 0)
-		return USAGE_SORTS;
-	return shown[right ? at + 1 : at - 1];
+	return page_sort_beside(usage_sort_rows, USAGE_SORTS, &plan,
+	    USAGE_SORT_TYPE, USAGE_SORT_TYPE + 1, u->sort, right);
 }
 
 static void
 put_title(const struct page_usage *u, const char *title, bool sorted,
     int width, bool right, struct page_picture *pic)
 {
-	char text[32];
-	bool falls = (u->sort == USAGE_SORT_TYPE) == u->reverse;
-
-	snprintf(text, sizeof text, "%s%s", title, !sorted ? "" : falls ? " v" :
-	    " ^");
-	picture_text(pic, text, width, right ? PICTURE_RIGHT : PICTURE_LEFT);
+	page_sort_put_title(title, sorted, (u->sort == USAGE_SORT_TYPE) ==
+	    u->reverse, width, right, pic);
 }
 
 static void
@@ -410,7 +379,8 @@ put_heading(const struct page_usage *u, struct page_picture *pic)
 		const struct field *f = plan.column[i];
 
 		picture_put(pic, " ");
-		put_title(u, f->column.title, is_sorted_by(u, f),
+		put_title(u, f->column.title, page_sort_is_of(
+		    &usage_sort_rows[u->sort], f),
 		    f->column.width, f->column.right, pic);
 	}
 	picture_mark_line(pic, PAGE_HEADING);
@@ -527,33 +497,12 @@ put_head(const struct page_usage *u, const struct page_usage_head *h, int rows,
 static void
 put_rows(struct page_usage *u, int room, struct page_picture *pic)
 {
-	u->window = room > 0 ? room : 1;
-	u->first = pic->rows + 1;
-	if (u->top + (size_t)u->window > u->list.n)
-		u->top = u->list.n > (size_t)u->window ?
-		    u->list.n - (size_t)u->window : 0;
-	if (u->selected < u->top)
-		u->top = u->selected;
-	else if (u->selected - u->top >= (size_t)u->window)
-		u->top = u->selected - (size_t)u->window + 1;
-	for (size_t i = u->top; i < u->list.n && room-- > 0; i++) {
+	page_list_begin(&u->rows, u->list.n, room, pic);
+	for (size_t i = u->rows.top; i < u->list.n && room-- > 0; i++) {
 		put_row(&u->list.row[i], pic);
-		if (i == u->selected)
+		if (i == u->rows.selected)
 			picture_mark_line(pic, PAGE_CURSOR);
 	}
-}
-
-static void
-put_edges(const struct page_usage *u, struct page_picture *pic)
-{
-	int last = u->first + u->window - 1;
-
-	if (u->first == 0 || last >= pic->rows)
-		return;
-	if (u->top > 0)
-		page_scroll_mark(pic, u->first, false);
-	if (u->top + (size_t)u->window < u->list.n)
-		page_scroll_mark(pic, last, true);
 }
 
 int
@@ -563,7 +512,7 @@ page_usage_compose(struct page_usage *u, const struct page_usage_head *h,
 	bool bar = rows >= BAR_ROWS;
 	int r;
 
-	u->first = 0;
+	u->rows.first = 0;
 	follow_row(u);
 	picture_begin(pic, cols, ascii);
 	put_head(u, h, rows, pic);
@@ -573,15 +522,11 @@ page_usage_compose(struct page_usage *u, const struct page_usage_head *h,
 			put_row(&u->list.row[i], pic);
 	else
 		put_rows(u, rows - (pic->rows + 1) - bar, pic);
-	if (bar) {
-		while (!picture_failed(pic) && pic->rows < rows - 2)
-			picture_line(pic);
-		picture_line(pic);
-		page_overlay_keys("s sort  r reverse  b group  f filter  x reset "
-		    "max  Enter blocks  Esc close", pic);
-	}
+	if (bar)
+		page_overlay_bar("s sort  r reverse  b group  f filter  x reset max  "
+		    "Enter blocks  Esc close", rows, pic);
 	r = picture_end(pic);
 	if (r == 0 && rows != 0)
-		put_edges(u, pic);
+		page_list_edges(&u->rows, u->list.n, pic);
 	return r;
 }

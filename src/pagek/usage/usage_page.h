@@ -40,8 +40,7 @@ struct page_usage {
 	uint64_t change, names;		/* of the last reading, and of its names */
 	int64_t reset_ms;		/* wall clock; 0: no reading yet */
 	uint64_t at;			/* the cursor's row, by its key; 0: none */
-	size_t selected, top;
-	int window, first;		/* rows on the screen, and their first line */
+	struct page_list rows;
 };
 
 /* -ENOMEM: the last rows stay. */
@@ -75,6 +74,6 @@ const struct usage_line *page_usage_row(const struct page_usage *);
 bool page_usage_filter_of(const struct page_usage *, const struct usage_line *,
     char *out, size_t cap);
 /* The key of the next or previous column that is on the screen; USAGE_SORTS: none. */
-enum usage_sort page_usage_beside(const struct page_usage *, int cols, bool right);
+size_t page_usage_beside(const struct page_usage *, int cols, bool right);
 
 #endif

@@ -49,16 +49,13 @@ compose(struct app *app, int rows, struct page_picture *pic)
 static void
 move(struct app *app, int rows, bool scroll)
 {
-	if (scroll)
-		page_diff_scroll(diff_of(app), app->page, rows);
-	else
-		page_diff_move(diff_of(app), app->page, rows);
+	page_diff_move(diff_of(app), app->page, rows, scroll);
 }
 
 static int
 window(const struct app *app)
 {
-	return diff_of(app)->window > 1 ? diff_of(app)->window : 1;
+	return (int)diff_of(app)->list.window;
 }
 
 static void
@@ -188,39 +185,20 @@ try_mark(void *arg)
 	return m->err != -EAGAIN;
 }
 
-/* The complaint has been made; text_status() returns the exit status. */
-static int
-text_fail(struct batch *b, int status)
-{
-	static int failed;
-
-	failed = status;
-	b->state = &failed;
-	return -EAGAIN;
-}
-
-static int
-text_status(const struct batch *b)
-{
-	return b->state != NULL ? *(const int *)b->state :
-	    batch_status(b->o, nodes_session_look(b->session));
-}
-
 /* Marks the list when it is whole, or takes the mark of --mark; the first picture comes an interval later. */
 static int
 text_begin(struct batch *b)
 {
 	struct marking m = { .page = b->page, .session = b->session };
 	struct page_view v;
-	int status;
 
-	/* text_status() reports the state of a target without a list. */
+	/* batch_status() reports the state of a target without a list. */
 	if (b->o->page.mark != NULL &&
 	    batch_has_list(nodes_session_look(b->session))) {
-		status = batch_find_mark(b->o, b->loop, b->session,
+		b->status = batch_find_mark(b->o, b->loop, b->session,
 		    b->o->page.mark, &m.mark);
-		if (status != PAGEK_OK)
-			return text_fail(b, status);
+		if (b->status != PAGEK_OK)
+			return -EAGAIN;
 		b->at_once = true;
 	}
 
@@ -325,6 +303,5 @@ const struct page_ops page_difference = {
 	.open = open_page,
 	.save = save,
 	.export_begin = export_begin,
-	.text = { .begin = text_begin, .print = text_print,
-	    .status = text_status },
+	.text = { .begin = text_begin, .print = text_print },
 };

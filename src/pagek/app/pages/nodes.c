@@ -99,9 +99,7 @@ move(struct app *app, int delta, bool scroll)
 static int
 window(const struct app *app)
 {
-	int rows = state_of(app)->page.scroll.window;
-
-	return rows > 1 ? rows : 1;
+	return state_of(app)->page.scroll.window;
 }
 
 static void

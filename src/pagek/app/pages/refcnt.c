@@ -234,11 +234,10 @@ compose(struct app *app, int rows, struct page_picture *pic)
 	const struct nodes_look *look = nodes_session_look(app->session);
 	struct page_r *st = state_of(app);
 	struct page_view v = app_view(app);
-	char node[64], target[PAGE_TARGET_TEXT];
+	char node[PAGE_NODE_TEXT], target[PAGE_TARGET_TEXT];
 	struct page_state state;
 
-	snprintf(node, sizeof node, "%04X %.50s", look->node.number,
-	    look->node.name);
+	page_node_text(look, node);
 	page_target_text(look, target);
 	page_state_get(app->page, &v, &state);
 	return page_refcnt_compose(&st->page, &(struct page_refcnt_head){
@@ -275,7 +274,7 @@ move(struct app *app, int rows, bool scroll)
 static int
 window(const struct app *app)
 {
-	return state_of(app)->page.window > 1 ? state_of(app)->page.window : 1;
+	return (int)state_of(app)->page.rows.window;
 }
 
 /* Shows the blocks of the row on page K. */
@@ -461,22 +460,11 @@ set_filter(struct app *app, struct filter *filter)
 static bool
 submit_filter(struct app *app, const char *text)
 {
-	struct filter *filter = NULL;
-	struct filter_error e;
-	int r = text[strspn(text, " \t")] == '\0' ? 0 :
-	    filter_new_of(&filter, &filter_refcnt, text, &e);
+	struct filter *filter;
+	int r = app_filter_compile(app, &filter_refcnt, text, &filter);
 
-	app->page->prompt.wrong = r == -EINVAL;
-	if (r == -EINVAL) {
-		app->prompt.line.at = e.at;
-		app_say(app, "column %zu: %s", page_filter_error_column(text,
-		    e.at), e.why);
-		return false;
-	}
-	if (r < 0) {
-		app_say(app, "no filter: %s", strerror(-r));
-		return true;
-	}
+	if (r < 0)
+		return r != -EINVAL;
 	set_filter(app, filter);
 	if (filter == NULL)
 		app_say(app, "no filter: all pages are shown");
@@ -576,29 +564,6 @@ sorts(const struct app *app)
 
 /* --- text ---------------------------------------------------------------------------------------- */
 
-/* The status of the last question, after a complaint. */
-static int
-text_status(const struct batch *b)
-{
-	const int *status = b->state;
-
-	return *status != PAGEK_OK ? *status :
-	    batch_status(b->o, nodes_session_look(b->session));
-}
-
-static int
-text_begin(struct batch *b)
-{
-	b->state = calloc(1, sizeof(int));
-	return b->state != NULL ? 0 : -ENOMEM;
-}
-
-static void
-text_end(struct batch *b)
-{
-	free(b->state);
-}
-
 static int
 print_picture(struct batch *b, const struct refcnt_reader *r,
     const struct page_view *v)
@@ -626,12 +591,12 @@ static int
 text_print(struct batch *b)
 {
 	struct refcnt_reader r = { .plane = REFCNT_WIDE };
-	int *status = b->state, err = 0;
+	int err = 0;
 	struct page_view v;
 
-	*status = batch_refcnt(b->o, b->loop, b->session, &r);
+	b->status = batch_refcnt(b->o, b->loop, b->session, &r);
 	batch_view(&v, b->page, b->session);
-	if (*status == PAGEK_OK)
+	if (b->status == PAGEK_OK)
 		err = options_as_data(b->o) ? json_refcnt(b->json, &r, &v) :
 		    print_picture(b, &r, &v);
 	refcnt_reader_fini(&r);
@@ -660,10 +625,7 @@ const struct page_ops page_refcnt = {
 	.sorts = sorts,
 	.save = save,
 	.text = {
-		.begin = text_begin,
 		.print = text_print,
-		.end = text_end,
-		.status = text_status,
 		.verb = "show the references",
 		.refuse = refuse,
 		.nrefuse = BASE_NELEM(refuse),

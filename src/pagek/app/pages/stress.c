@@ -145,7 +145,7 @@ tick(struct app *app)
 /* --- the picture ------------------------------------------------------------------ */
 
 static void
-head_of(struct app *app, struct page_stress_head *h, char node[64])
+head_of(struct app *app, struct page_stress_head *h, char node[PAGE_NODE_TEXT])
 {
 	const struct nodes_look *look = nodes_session_look(app->session);
 	bool live = look->link.up && !look->replay.on;
@@ -153,7 +153,7 @@ head_of(struct app *app, struct page_stress_head *h, char node[64])
 	struct page_state state;
 
 	page_state_get(app->page, &v, &state);
-	snprintf(node, 64, "%04X %.50s", look->node.number, look->node.name);
+	page_node_text(look, node);
 	*h = (struct page_stress_head){ .node = node,
 		.state = app->page->paused != NULL ? "PAUSED" : live ?
 		    "LIVE" : state.name,
@@ -168,7 +168,7 @@ compose(struct app *app, int rows, struct page_picture *pic)
 {
 	struct page_s *st = state_of(app);
 	struct page_stress_head h;
-	char node[64];
+	char node[PAGE_NODE_TEXT];
 
 	if (app->page->levels == NULL && page_stress_new(&app->page->levels) < 0)
 		return -ENOMEM;
@@ -216,7 +216,7 @@ window(const struct app *app)
 {
 	const struct page_s *st = state_of(app);
 
-	return st->explains && st->scroll.window > 1 ? st->scroll.window : 1;
+	return st->explains ? st->scroll.window : 1;
 }
 
 static void
@@ -294,25 +294,17 @@ static const struct panel_key keys[] = {
 
 /* --- text --------------------------------------------------------------------------------- */
 
-struct text {
-	struct page_stress *levels;
-	int status;
-};
-
 static void
 text_end(struct batch *b)
 {
-	struct text *t = b->state;
-
-	if (t != NULL)
-		page_stress_free(t->levels);
-	free(t);
+	page_stress_free(b->state);
 }
 
+/* The kernel's counts need no target. */
 static int
 text_status(const struct batch *b)
 {
-	return ((const struct text *)b->state)->status;
+	return b->status;
 }
 
 static bool
@@ -345,34 +337,31 @@ ask(struct batch *b, struct page_stress *l)
 static int
 text_begin(struct batch *b)
 {
-	struct text *t = calloc(1, sizeof *t);
-	int err;
+	struct page_stress *l = NULL;
+	int err = page_stress_new(&l);
 
-	b->state = t;
-	err = t != NULL ? page_stress_new(&t->levels) : -ENOMEM;
+	b->state = l;
 	if (err == 0)
-		t->status = ask(b, t->levels);
-	return err == 0 && t->status != PAGEK_OK ? -EAGAIN : err;
+		b->status = ask(b, l);
+	return err == 0 && b->status != PAGEK_OK ? -EAGAIN : err;
 }
 
 static int
 text_print(struct batch *b)
 {
 	const struct nodes_look *look = nodes_session_look(b->session);
-	struct text *t = b->state;
 	struct page_picture pic = { 0 };
-	char node[64];
+	char node[PAGE_NODE_TEXT];
 	struct page_stress_head h = { .node = node,
 		.state = look->replay.on ? page_look_state(look) : "LIVE",
 		.ascii = batch_ascii(b->o), .utc = b->o->page.utc };
 	int r;
 
-	t->status = ask(b, t->levels);
-	if (t->status != PAGEK_OK)
+	b->status = ask(b, b->state);
+	if (b->status != PAGEK_OK)
 		return 0;
-	snprintf(node, sizeof node, "%04X %.50s", look->node.number,
-	    look->node.name);
-	r = page_stress_compose(t->levels, &h, batch_columns(b->out), 0, &pic);
+	page_node_text(look, node);
+	r = page_stress_compose(b->state, &h, batch_columns(b->out), 0, &pic);
 	if (r == 0)
 		batch_put(b->out, &pic);
 	page_picture_fini(&pic);

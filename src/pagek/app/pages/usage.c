@@ -168,7 +168,7 @@ notice_of(struct app *app, char *out, size_t cap)
 }
 
 static void
-head_of(struct app *app, struct page_usage_head *h, char node[64],
+head_of(struct app *app, struct page_usage_head *h, char node[PAGE_NODE_TEXT],
     char target[PAGE_TARGET_TEXT], struct page_state *state, char *notice,
     size_t cap)
 {
@@ -177,7 +177,7 @@ head_of(struct app *app, struct page_usage_head *h, char node[64],
 	struct usage_source from;
 
 	batch_usage_source(app->session, &from);
-	snprintf(node, 64, "%04X %.50s", look->node.number, look->node.name);
+	page_node_text(look, node);
 	page_target_text(look, target);
 	page_state_get(app->page, &v, state);
 	*h = (struct page_usage_head){ .node = node, .target = target,
@@ -195,7 +195,7 @@ static int
 compose(struct app *app, int rows, struct page_picture *pic)
 {
 	struct page_u *st = state_of(app);
-	char node[64], target[PAGE_TARGET_TEXT];
+	char node[PAGE_NODE_TEXT], target[PAGE_TARGET_TEXT];
 	struct page_usage_head h;
 	struct page_state state;
 
@@ -232,7 +232,7 @@ move(struct app *app, int rows, bool scroll)
 static int
 window(const struct app *app)
 {
-	return state_of(app)->page.window > 1 ? state_of(app)->page.window : 1;
+	return (int)state_of(app)->page.rows.window;
 }
 
 static void
@@ -279,29 +279,25 @@ enter(struct app *app)
 
 /* --- filter ---------------------------------------------------------------------------- */
 
-static bool
-submit_filter(struct app *app, const char *text)
+static void
+set_filter(struct app *app, struct filter *filter)
 {
 	struct page_u *st = state_of(app);
-	struct filter *filter = NULL;
-	struct filter_error e;
-	int r = text[strspn(text, " \t")] == '\0' ? 0 :
-	    filter_new_of(&filter, &filter_usage, text, &e);
 
-	app->page->prompt.wrong = r == -EINVAL;
-	if (r == -EINVAL) {
-		app->prompt.line.at = e.at;
-		app_say(app, "column %zu: %s", page_filter_error_column(text,
-		    e.at), e.why);
-		return false;
-	}
-	if (r < 0) {
-		app_say(app, "no filter: %s", strerror(-r));
-		return true;
-	}
 	filter_free(st->page.filter);
 	st->page.filter = filter;
 	remake_rows(app);
+}
+
+static bool
+submit_filter(struct app *app, const char *text)
+{
+	struct filter *filter;
+	int r = app_filter_compile(app, &filter_usage, text, &filter);
+
+	if (r < 0)
+		return r != -EINVAL;
+	set_filter(app, filter);
 	if (filter == NULL)
 		app_say(app, "no filter: all rows are shown");
 	return true;
@@ -330,13 +326,9 @@ open_filter(struct app *app)
 static bool
 back(struct app *app)
 {
-	struct page_u *st = state_of(app);
-
-	if (st->page.filter == NULL)
+	if (state_of(app)->page.filter == NULL)
 		return false;
-	filter_free(st->page.filter);
-	st->page.filter = NULL;
-	remake_rows(app);
+	set_filter(app, NULL);
 	return true;
 }
 
@@ -418,29 +410,6 @@ export_begin(struct app *app, const struct page_view *v, enum text_format form,
 
 /* --- text --------------------------------------------------------------------------------- */
 
-/* The status of the last question, after a complaint. */
-static int
-text_status(const struct batch *b)
-{
-	const int *status = b->state;
-
-	return *status != PAGEK_OK ? *status :
-	    batch_status(b->o, nodes_session_look(b->session));
-}
-
-static int
-text_begin(struct batch *b)
-{
-	b->state = calloc(1, sizeof(int));
-	return b->state != NULL ? 0 : -ENOMEM;
-}
-
-static void
-text_end(struct batch *b)
-{
-	free(b->state);
-}
-
 static int
 print_picture(struct batch *b, struct usage_list *list,
     const struct usage_source *from)
@@ -489,10 +458,9 @@ text_print(struct batch *b)
 {
 	struct usage_list list = { 0 };
 	struct usage_source from;
-	int *status = b->state;
 
-	*status = batch_usage(b->o, b->loop, b->session, &list, &from);
-	if (*status != PAGEK_OK) {
+	b->status = batch_usage(b->o, b->loop, b->session, &list, &from);
+	if (b->status != PAGEK_OK) {
 		usage_list_fini(&list);
 		return 0;
 	}
@@ -523,10 +491,7 @@ const struct page_ops page_usage = {
 	.save = save,
 	.export_begin = export_begin,
 	.text = {
-		.begin = text_begin,
 		.print = text_print,
-		.end = text_end,
-		.status = text_status,
 		.verb = "count",
 		.refuse = refuse,
 		.nrefuse = BASE_NELEM(refuse),
