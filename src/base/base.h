@@ -12,6 +12,7 @@
  *	hashmap.h	hash tables: items by key, an index of the caller's own,
  *			interned texts
  *	option.h	options of a program as data
+ *	perf_ring.h	records of perf_event_open(2)
  *	pmem.h		memory that outlives its process
  *	scan.h		long work in portions that take a tenth of the time
  *

@@ -1,14 +1,11 @@
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
+#include "../../base/perf_ring.h"
 #include "../keeper/node.h"
 #include "images.h"
 
@@ -29,26 +26,12 @@ struct waiting {
 struct executions {
 	long processors;
 	struct processor {
-		int fd;
-		struct perf_event_mmap_page *head;	/* its ring follows */
+		struct perf_ring ring;
 		uint64_t recent;	/* a bit for each of the last 64 records: a program */
 	} *processor;
 	struct waiting *waiting;
 	size_t nwaiting;
 };
-
-static size_t
-page_bytes(void)
-{
-	return (size_t)sysconf(_SC_PAGESIZE);
-}
-
-/* A power of two of pages. */
-static size_t
-ring_bytes(void)
-{
-	return page_bytes() > RING_BYTES ? page_bytes() : RING_BYTES;
-}
 
 static int
 open_processor(struct processor *p, pid_t parent, int cpu)
@@ -63,18 +46,9 @@ open_processor(struct processor *p, pid_t parent, int cpu)
 		.exclude_kernel = 1,
 		.exclude_hv = 1,
 	};
-	void *at;
+	int err = perf_ring_open(&p->ring, &attr, parent, cpu, RING_BYTES);
 
-	p->fd = (int)syscall(SYS_perf_event_open, &attr, parent, cpu, -1,
-	    PERF_FLAG_FD_CLOEXEC);
-	if (p->fd < 0)
-		return errno == ENODEV ? 0 : -errno;	/* it is offline */
-	at = mmap(NULL, page_bytes() + ring_bytes(), PROT_READ | PROT_WRITE,
-	    MAP_SHARED, p->fd, 0);
-	if (at == MAP_FAILED)
-		return -errno;
-	p->head = at;
-	return 0;
+	return err == -ENODEV ? 0 : err;	/* it is offline */
 }
 
 void
@@ -84,13 +58,8 @@ executions_close(struct node *node)
 
 	if (e == NULL)
 		return;
-	for (long i = 0; e->processor != NULL && i < e->processors; i++) {
-		if (e->processor[i].head != NULL)
-			munmap(e->processor[i].head,
-			    page_bytes() + ring_bytes());
-		if (e->processor[i].fd >= 0)
-			close(e->processor[i].fd);
-	}
+	for (long i = 0; e->processor != NULL && i < e->processors; i++)
+		perf_ring_close(&e->processor[i].ring);
 	free(e->processor);
 	free(e->waiting);
 	free(e);
@@ -115,7 +84,7 @@ executions_open(struct node *node, pid_t parent)
 	e->waiting = calloc(WAITING_MAX, sizeof *e->waiting);
 	err = e->processor == NULL || e->waiting == NULL ? -ENOMEM : 0;
 	for (long i = 0; e->processor != NULL && i < e->processors; i++)
-		e->processor[i].fd = -1;
+		e->processor[i].ring = PERF_RING_NONE;
 	for (long i = 0; err == 0 && i < e->processors; i++)
 		err = open_processor(&e->processor[i], parent, (int)i);
 	if (err < 0)
@@ -146,7 +115,6 @@ union record {
 		struct perf_event_header head;
 		uint64_t id, lost;
 	} loss;
-	unsigned char bytes[64];
 };
 
 /* Most records may be names of threads: programs have their share of the lost ones. */
@@ -159,51 +127,39 @@ take_lost(struct node *node, const struct processor *p, uint64_t lost)
 		images_count_missed(node, (lost * programs + 63) / 64, LOST);
 }
 
+struct reading {
+	struct node *node;
+	struct processor *processor;
+};
+
 static void
-take_record(struct node *node, struct processor *p, const union record *r)
+take_record(void *arg, const struct perf_event_header *head)
 {
+	const union record *r = (const union record *)head;
+	const struct reading *reading = arg;
+	struct processor *p = reading->processor;
 	bool program = (r->head.misc & PERF_RECORD_MISC_COMM_EXEC) != 0;
 
 	if (r->head.type == PERF_RECORD_LOST)
-		take_lost(node, p, r->loss.lost);
+		take_lost(reading->node, p, r->loss.lost);
 	if (r->head.type != PERF_RECORD_COMM)
 		return;
 	p->recent = p->recent << 1 | program;
 	if (program)
-		add_waiting(node, (pid_t)r->name.pid, r->name.comm);
-}
-
-static void
-read_processor(struct node *node, struct processor *p)
-{
-	const unsigned char *ring = (const unsigned char *)p->head + page_bytes();
-	size_t room = ring_bytes();
-	uint64_t head = __atomic_load_n(&p->head->data_head, __ATOMIC_ACQUIRE);
-	uint64_t tail = p->head->data_tail;
-
-	while (tail < head) {
-		union record r = { .bytes = { 0 } };
-		size_t size = sizeof r.head;
-
-		for (size_t i = 0; i < size; i++) {
-			r.bytes[i] = ring[(tail + i) % room];
-			if (i + 1 == sizeof r.head && r.head.size <= sizeof r)
-				size = r.head.size;
-		}
-		take_record(node, p, &r);
-		tail += r.head.size >= sizeof r.head ? r.head.size : head - tail;
-	}
-	__atomic_store_n(&p->head->data_tail, tail, __ATOMIC_RELEASE);
+		add_waiting(reading->node, (pid_t)r->name.pid, r->name.comm);
 }
 
 static void
 read_all(struct node *node)
 {
 	struct executions *e = node->images->executions;
+	struct reading r = { .node = node };
 
-	for (long i = 0; i < e->processors; i++)
-		if (e->processor[i].head != NULL)
-			read_processor(node, &e->processor[i]);
+	for (long i = 0; i < e->processors; i++) {
+		r.processor = &e->processor[i];
+		perf_ring_read(&r.processor->ring,
+		    perf_ring_head(&r.processor->ring), take_record, &r);
+	}
 }
 
 static void
