@@ -457,6 +457,7 @@ TEST(settings_say_what_is_collected)
 	ck_assert_uint_eq(o.options, ALL & ~(unsigned)MDD_OPT_HISTORY);
 	ck_assert_uint_eq(o.levels, 1);
 	ck_assert_int_eq(mdd_settings(&o, "off", &bad), 0);
+	ck_assert_int_eq(mdd_settings(&o, "", &bad), 0);
 	ck_assert_int_eq(mdd_settings(&o,
 	    "on,backtrace=8,history,thread=off", &bad), 1);
 	ck_assert_uint_eq(o.options, ALL & ~(unsigned)MDD_OPT_THREAD);
@@ -467,7 +468,7 @@ TEST(settings_say_what_is_collected)
 }
 
 static const char *const wrong[] = {
-	"", "yes", "on,", "on,backtrace=9", "backtrace=-1", "thread=2",
+	",", "yes", "on,", "on,backtrace=9", "backtrace=-1", "thread=2",
 	"history=1048577", "history=99999999999", "on,histories=3",
 	"backtrace=1x", "=", "on,,off",
 };

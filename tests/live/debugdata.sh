@@ -298,6 +298,9 @@ settings_are_checked() {
 	begin on,backtrace=99 '' /bin/true
 	wait "$pid"
 	grep -q "not understood: 'backtrace=99'" err || { cat err; return 1; }
+	begin "" '' /bin/true
+	wait "$pid"
+	[ ! -s err ] || { cat err; return 1; }
 	begin on never /bin/true
 	wait "$pid"
 	grep -q "neither a size, nor exit, nor a signal such as USR2: never" err ||

@@ -768,6 +768,8 @@ debugdata_begin(bool ours)
 	struct mdd_opts opts;
 	int on;
 
+	if (text != NULL && text[0] == '\0')
+		text = NULL;
 	if (text == NULL && libc_env("PAGEK_DUMP_AT") == NULL)
 		return false;
 	debugdump_know_errors();

@@ -95,6 +95,10 @@ mdd_settings(struct mdd_opts *o, const char *text, const char **bad)
 	size_t n;
 
 	*bad = text;
+	if (*text == '\0') {
+		*o = set;
+		return 0;
+	}
 	for (;; text += n + 1) {
 		n = length(text, ',', strlen(text));
 		*bad = text;

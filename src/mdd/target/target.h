@@ -184,7 +184,8 @@ struct mdd_opts {
 int mdd_start(const struct mdd_opts *);
 
 /*
- * Parses settings as in libmdd(3).  1: on; 0: off; -1: an error, at *bad.
+ * Parses settings as in libmdd(3).  1: on; 0: off, also if empty; -1: an error, at
+ * *bad.
  */
 int mdd_settings(struct mdd_opts *, const char *text, const char **bad);
 
