@@ -112,7 +112,7 @@ MDD = $(sort $(filter-out src/mdd/target/%,$(wildcard src/mdd/*/*.c))) \
 EXPORT = $(sort $(wildcard src/export/*.c))
 USAGE = $(sort $(wildcard src/usage/*.c))
 STRESS = $(sort $(wildcard src/stress/*.c))
-REFCNT = $(sort $(wildcard src/refcnt/*.c))
+REFCNT = $(sort $(wildcard src/refcnt/*.c src/refcnt/*/*.c))
 PAGEK = $(sort $(wildcard src/pagek/*/*.c src/pagek/*/*/*.c))
 ALLOCLOG = $(sort $(wildcard src/alloclog/*.c src/alloclog/*/*.c))
 # The parts of the target side that can be linked into a test.

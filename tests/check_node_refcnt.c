@@ -282,7 +282,6 @@ static const struct {
 	{ 0x1000, 1, REFCNT_IMPORT, WIRE_E_NAME },
 	{ 0x1000, 1, REFCNT_GUARD, WIRE_E_NAME },
 	{ 0x1000, 1, REFCNT_EXACT, WIRE_E_NAME },
-	{ 0x1000, 1, REFCNT_HINT, WIRE_E_NAME },
 	{ 0, UINT64_MAX, REFCNT_REFS, WIRE_E_QUOTA },
 	{ 0, ((uint64_t)NODE_REFCNT_PAGES + 1) * REFCNT_PAGE, REFCNT_REFS,
 	    WIRE_E_QUOTA },
@@ -297,6 +296,20 @@ LOOP_TEST(a_bad_range_is_refused_with_a_sentence, 0, BASE_NELEM(bad))
 	page_ask(&p, &m, &r);
 	expect_error(&r, bad[_i].code);
 	ck_assert_uint_gt(r.err.text.len, 0);
+	ask(0, &r);
+	ck_assert_uint_eq(r.touched.nranges, 0);
+}
+
+/* It would change a setting of the whole machine. */
+TEST(only_root_may_ask_for_samples_of_balancing)
+{
+	struct node_refcnt_ask wish = { .vaddr = at(0), .len = 1,
+		.source = REFCNT_HINT, .uid = 1000 };
+	char why[NODE_REFCNT_WHY];
+	struct wire_msg r;
+
+	ck_assert_int_eq(node_refcnt_enable(k, &wish, why), -ENOTSUP);
+	ck_assert_ptr_nonnull(strstr(why, "only root may ask"));
 	ask(0, &r);
 	ck_assert_uint_eq(r.touched.nranges, 0);
 }

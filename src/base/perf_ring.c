@@ -1,5 +1,5 @@
 #include <errno.h>
-#include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -12,16 +12,38 @@ page_bytes(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
+static int
+open_event(struct perf_event_attr *attr, pid_t pid, int cpu)
+{
+	int fd = (int)syscall(SYS_perf_event_open, attr, pid, cpu, -1,
+	    PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int
+perf_ring_join(const struct perf_ring *r, struct perf_event_attr *attr, pid_t pid,
+    int cpu)
+{
+	int fd = open_event(attr, pid, cpu), err;
+
+	if (fd >= 0 && ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, r->fd) < 0) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
+	return fd;
+}
+
 int
 perf_ring_open(struct perf_ring *r, struct perf_event_attr *attr, pid_t pid, int cpu,
     size_t bytes)
 {
-	int fd = (int)syscall(SYS_perf_event_open, attr, pid, cpu, -1,
-	    PERF_FLAG_FD_CLOEXEC), err;
+	int fd = open_event(attr, pid, cpu), err;
 	void *at;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	bytes = bytes > page_bytes() ? bytes : page_bytes();
 	at = mmap(NULL, page_bytes() + bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
 	    fd, 0);

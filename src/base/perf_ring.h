@@ -34,6 +34,8 @@ struct perf_ring {
  */
 int perf_ring_open(struct perf_ring *, struct perf_event_attr *, pid_t, int cpu,
     size_t bytes);
+/* The descriptor of another event that is written to this ring, or a negative errno. */
+int perf_ring_join(const struct perf_ring *, struct perf_event_attr *, pid_t, int cpu);
 /* Also one that is not open. */
 void perf_ring_close(struct perf_ring *);
 

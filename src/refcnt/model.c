@@ -30,8 +30,8 @@ const struct refcnt_source_row refcnt_sources[REFCNT_SOURCES] = {
 	    false, true, false },
 	[REFCNT_EXACT] = { "exact", "single steps over protected pages",
 	    "references", true, true, true },
-	[REFCNT_HINT] = { "hint", "faults of automatic NUMA balancing",
-	    "samples", true, false, true },
+	[REFCNT_HINT] = { "hint", "faults of automatic NUMA balancing, which moves "
+	    "pages", "samples", true, false, false },
 };
 
 const char *const refcnt_planes[REFCNT_PLANES] = {

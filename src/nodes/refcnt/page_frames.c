@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "../places/places.h"
+#include "../../refcnt/hint/hint.h"
 #include "worker.h"
 
 struct frames {
@@ -33,6 +34,16 @@ node_refcnt_folder(char out[NODE_REFCNT_FOLDER])
 	return err;
 }
 
+/* Of the machine, whichever folder this node has. */
+static const char balancing_file[] = DAEMON_SYSTEM_FOLDER "/numa_balancing";
+
+int
+node_refcnt_balancing_file(const char **out)
+{
+	*out = balancing_file;
+	return nodes_system_folder();
+}
+
 void
 node_refcnt_remove_dead(void)
 {
@@ -40,6 +51,8 @@ node_refcnt_remove_dead(void)
 
 	if (node_refcnt_folder(folder) == 0)
 		refcnt_table_remove_dead(folder);
+	if (geteuid() == 0)
+		balancing_restore("/", balancing_file);
 }
 
 int
@@ -80,8 +93,8 @@ frames_free(struct frames *f)
 }
 
 void
-frames_count(struct frames *f, const struct refcnt_page *page, bool coarse,
-    int64_t now_ms)
+frames_count(struct frames *f, const struct refcnt_page *page, unsigned node,
+    bool coarse, int64_t now_ms)
 {
 	if (f == NULL || (page->flags & REFCNT_NO_PADDR) != 0 || page->paddr == 0)
 		return;
@@ -94,7 +107,7 @@ frames_count(struct frames *f, const struct refcnt_page *page, bool coarse,
 		refcnt_place(f->counts, page->paddr, page->paddr, page->page_size,
 		    page->cnodeid, 0);
 	}
-	refcnt_count(f->counts, page->paddr, 0, 1, 0, now_ms);
+	refcnt_count(f->counts, page->paddr, node, 1, 0, now_ms);
 	if (coarse)
 		refcnt_coarse(f->counts, page->paddr);
 }

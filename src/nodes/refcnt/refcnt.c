@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "../../base/base.h"
+#include "../../refcnt/hint/hint.h"
 #include "../../refcnt/writes.h"
 #include "../../stream/feed/feed.h"
 #include "../keeper/keeper.h"
@@ -261,21 +262,40 @@ static const char *const absent[REFCNT_SOURCES] = {
 	    "pages",
 	[REFCNT_EXACT] = "it would stop the program at each reference, and system "
 	    "calls would fail",
-	[REFCNT_HINT] = "automatic NUMA balancing moves the pages that it samples",
 };
 
-/* False: `why` says why not. */
-static bool
-has_source(const struct keeper *k, unsigned source, char *why)
-{
-	int err = source == REFCNT_WP ? writes_supported() : 0;
-	bool locked = k->sandbox.at_hello != 0 || k->sandbox.locked;
+static const char moves_pages[] = "automatic NUMA balancing is on for the whole "
+    "machine while these pages are counted: it moves pages to the nodes that use "
+    "them, so counting changes what it shows";
 
-	if (absent[source] != NULL)
-		snprintf(why, NODE_REFCNT_WHY, "a node does not count with the "
-		    "source %s: %s: use refs or wp", refcnt_sources[source].name,
-		    absent[source]);
-	else if (err == -EOPNOTSUPP)
+/* It changes settings of the machine. */
+static void
+explain_hints(const struct keeper *k, uid_t uid, char *why)
+{
+	struct node_refcnt *all = k->node->refcnt;
+	char text[REFCNT_WHY] = "";
+	int err;
+
+	if (uid != 0)
+		snprintf(text, sizeof text, "only root may ask for the source "
+		    "hint: it switches automatic NUMA balancing on for the whole "
+		    "machine");
+	else if ((err = make_shared(all)) < 0)
+		snprintf(text, sizeof text, "%s", strerror(-err));
+	else
+		(void)hints_supported(k->image.pid, "/", all->topology->nodes,
+		    text);
+	if (all->n == 0)
+		free_shared(all);
+	snprintf(why, NODE_REFCNT_WHY, "%.*s", NODE_REFCNT_WHY - 1, text);
+}
+
+static void
+explain_writes(const struct keeper *k, char *why)
+{
+	int err = writes_supported();
+
+	if (err == -EOPNOTSUPP)
 		snprintf(why, NODE_REFCNT_WHY, "this kernel cannot write-protect "
 		    "pages asynchronously, as Linux can from 6.7 on: use the "
 		    "source refs");
@@ -283,10 +303,24 @@ has_source(const struct keeper *k, unsigned source, char *why)
 		snprintf(why, NODE_REFCNT_WHY, "the node gets no userfaultfd(2) to "
 		    "write-protect pages: %s: use the source refs",
 		    strerror(-err));
-	else if (source == REFCNT_WP && locked)
+	else if (k->sandbox.at_hello != 0 || k->sandbox.locked)
 		snprintf(why, NODE_REFCNT_WHY, "the target is in a sandbox "
 		    "(seccomp), which may end it for userfaultfd(2): use the "
 		    "source refs");
+}
+
+/* False: `why` says why not. */
+static bool
+has_source(const struct keeper *k, const struct node_refcnt_ask *ask, char *why)
+{
+	if (absent[ask->source] != NULL)
+		snprintf(why, NODE_REFCNT_WHY, "a node does not count with the "
+		    "source %s: %s: use refs or wp",
+		    refcnt_sources[ask->source].name, absent[ask->source]);
+	else if (ask->source == REFCNT_WP)
+		explain_writes(k, why);
+	else if (ask->source == REFCNT_HINT)
+		explain_hints(k, ask->uid, why);
 	return why[0] == '\0';
 }
 
@@ -311,7 +345,7 @@ node_refcnt_enable(struct keeper *k, const struct node_refcnt_ask *ask,
 
 	if (err < 0)
 		return err;
-	if (!has_source(k, ask->source, why))
+	if (!has_source(k, ask, why))
 		return -ENOTSUP;
 	if (!user_has_room(k, ask)) {
 		snprintf(why, NODE_REFCNT_WHY, "the system's node counts at most %s "
@@ -326,6 +360,8 @@ node_refcnt_enable(struct keeper *k, const struct node_refcnt_ask *ask,
 		err = enable(k, t, ask);
 	if (err == 0)
 		note_counted(k, false);
+	if (err == 0 && ask->source == REFCNT_HINT)
+		snprintf(why, NODE_REFCNT_WHY, "%s", moves_pages);
 	if (err < 0) {
 		if (t != NULL && is_empty(t))
 			worker_stop(t);

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "../../base/base.h"
+#include "../../refcnt/hint/hint.h"
 #include "../../refcnt/refs.h"
 #include "../../refcnt/writes.h"
 #include "../../stream/feed/feed.h"
@@ -12,6 +13,7 @@
 
 #define CUT_MS 600	/* that a target has for a request to cut its mappings */
 #define CUT_LOOK_MS 5
+#define LOOK_MS 100	/* between looks at a source that keeps little */
 #define SHARE 10	/* at most this part of the time is spent with reading */
 
 /* The state of one worker. */
@@ -19,6 +21,9 @@ struct work {
 	struct counted_target *t;
 	struct refs *refs;		/* NULL: not open */
 	struct writes *writes;		/* the same */
+	struct hints *hints;		/* the same */
+	struct balancing *balancing;	/* while they are open */
+	uint64_t lost;			/* samples, in the periods before */
 	struct placement *placement;	/* NULL: places are not known */
 	struct refcnt_table *table;	/* NULL: not made yet */
 	int64_t begun_ms;		/* the period */
@@ -107,36 +112,54 @@ cut(void *arg, const struct ring_cut *cuts, size_t n)
 
 /* --- a touch ------------------------------------------------------------------------- */
 
+struct touch {
+	uint64_t vaddr;
+	unsigned node;
+	bool wrote;
+	bool coarse;
+};
+
 static void
-count_touch(struct work *w, uint64_t vaddr, bool coarse, bool wrote)
+count_touch(struct work *w, const struct touch *touch)
 {
 	struct refcnt_page page;
 	int64_t now_ms = mono_ms(mono_now());
 	bool frames = w->placement != NULL && placement_has_frames(w->placement);
 
 	if ((w->fresh || frames) &&
-	    !refcnt_page(w->t->counts, vaddr, REFCNT_WIDE, &page))
+	    !refcnt_page(w->t->counts, touch->vaddr, REFCNT_WIDE, &page))
 		return;
 	/* The bit may be from before it was counted. */
 	if (w->fresh && page.since_ms >= w->begun_ms)
 		return;
-	refcnt_count(w->t->counts, vaddr, 0, !wrote, wrote, now_ms);
+	if (!refcnt_count(w->t->counts, touch->vaddr, touch->node, !touch->wrote,
+	    touch->wrote, now_ms))
+		return;
 	if (frames)
-		frames_count(w->t->frames, &page, coarse, now_ms);
-	if (coarse)
-		refcnt_coarse(w->t->counts, vaddr);
+		frames_count(w->t->frames, &page, touch->node, touch->coarse,
+		    now_ms);
+	if (touch->coarse)
+		refcnt_coarse(w->t->counts, touch->vaddr);
 }
 
 static void
-touch(void *arg, uint64_t vaddr, bool coarse)
+count_epoch(void *arg, uint64_t vaddr, bool coarse)
 {
-	count_touch(arg, vaddr, coarse, false);
+	count_touch(arg, &(struct touch){ .vaddr = vaddr, .coarse = coarse });
 }
 
 static void
-touch_by_write(void *arg, uint64_t vaddr, bool coarse)
+count_write(void *arg, uint64_t vaddr, bool coarse)
 {
-	count_touch(arg, vaddr, coarse, true);
+	count_touch(arg, &(struct touch){ .vaddr = vaddr, .coarse = coarse,
+	    .wrote = true });
+}
+
+static void
+count_sample(void *arg, uint64_t vaddr, unsigned node, bool coarse)
+{
+	count_touch(arg, &(struct touch){ .vaddr = vaddr, .coarse = coarse,
+	    .node = node });
 }
 
 /* --- sources --------------------------------------------------------------------------- */
@@ -158,7 +181,7 @@ begin_refs(struct work *w)
 static int
 end_refs(struct work *w)
 {
-	int err = refs_end(w->refs, w->t->counts, touch, w);
+	int err = refs_end(w->refs, w->t->counts, count_epoch, w);
 
 	if (err < 0 && err != -EAGAIN)
 		explain(w, err);
@@ -244,7 +267,7 @@ begin_writes(struct work *w)
 static int
 end_writes(struct work *w)
 {
-	int err = writes_end(w->writes, touch_by_write, w);
+	int err = writes_end(w->writes, count_write, w);
 
 	if (err < 0)
 		explain(w, err);
@@ -258,15 +281,93 @@ close_writes(struct work *w)
 	w->writes = NULL;
 }
 
+static void
+close_hints(struct work *w)
+{
+	hints_close(w->hints);
+	balancing_end(w->balancing);
+	w->hints = NULL;
+	w->balancing = NULL;
+	w->lost = 0;
+}
+
+static int
+open_hints(struct work *w)
+{
+	char why[REFCNT_WHY] = "";
+	const char *file;
+	int err = hints_open(&w->hints, w->t->pid, w->t->topology);
+
+	if (err < 0) {
+		snprintf(w->why, sizeof w->why, err == -EMFILE ?
+		    "the target has more threads than the node can ask perf for "
+		    "(%s)" : "perf tells no page faults of the target: %s",
+		    strerror(-err));
+		return err;
+	}
+	err = node_refcnt_balancing_file(&file);
+	if (err < 0)
+		snprintf(why, sizeof why, "the settings of automatic NUMA balancing "
+		    "cannot be kept in %s: %s", file, strerror(-err));
+	else
+		err = balancing_begin(&w->balancing, "/", file, why);
+	snprintf(w->why, sizeof w->why, "%.*s", NODE_REFCNT_WHY - 1, why);
+	if (err < 0)
+		close_hints(w);
+	return err;
+}
+
+static int
+begin_hints(struct work *w)
+{
+	int err = w->hints == NULL ? open_hints(w) : 0;
+
+	if (err < 0)
+		return err;
+	err = hints_begin(w->hints);
+	if (err < 0)
+		explain(w, err);
+	else if (!balancing_is_on(w->balancing))
+		snprintf(w->why, sizeof w->why, "there are no samples: somebody "
+		    "has switched automatic NUMA balancing off "
+		    "(kernel.numa_balancing)");
+	return err;
+}
+
+static void
+look_at_hints(struct work *w)
+{
+	/* At the period's end its error is told. */
+	(void)hints_read(w->hints, count_sample, w);
+}
+
+static int
+end_hints(struct work *w)
+{
+	int err = hints_read(w->hints, count_sample, w);
+	uint64_t lost = hints_lost(w->hints);
+
+	if (err < 0)
+		explain(w, err);
+	else if (lost > w->lost)
+		snprintf(w->why, sizeof w->why, "%s samples of this period are "
+		    "lost: there were more than the kernel had room for",
+		    base_digits(lost - w->lost).text);
+	w->lost = lost;
+	return err;
+}
+
 /* The first may ask for a longer period: -EAGAIN. */
 static const struct counting {
 	enum refcnt_source source;
 	int (*begin)(struct work *);
+	void (*look)(struct work *);	/* NULL; or each LOOK_MS meanwhile */
 	int (*end)(struct work *);
 	void (*close)(struct work *);	/* also what is not open */
 } counting[] = {
-	{ REFCNT_REFS, begin_refs, end_refs, close_refs },
-	{ REFCNT_WP, begin_writes, end_writes, close_writes },
+	{ REFCNT_REFS, begin_refs, NULL, end_refs, close_refs },
+	{ REFCNT_WP, begin_writes, NULL, end_writes, close_writes },
+	{ REFCNT_HINT, begin_hints, look_at_hints, end_hints, close_hints },
 };
 
 static unsigned
@@ -378,16 +479,35 @@ after_ms(int64_t ms)
 	return due;
 }
 
+/* False: no source that counts now wants it. */
+static bool
+wants_looks(const struct work *w)
+{
+	for (size_t i = 0; i < BASE_NELEM(counting); i++)
+		if (counting[i].look != NULL && (w->counting & bit_of(&counting[i])))
+			return true;
+	return false;
+}
+
+static void
+look(struct work *w)
+{
+	for (size_t i = 0; i < BASE_NELEM(counting); i++)
+		if (counting[i].look != NULL && (w->counting & bit_of(&counting[i])))
+			counting[i].look(w);
+}
+
 /*
  * Waits until the period ends; false: nothing is to be counted any more.  A longer one
  * that is asked for meanwhile begins with the next: its asker knows when that was.
  */
 static bool
-wait_period(struct counted_target *t, struct mono begun, int64_t spent_ms)
+wait_period(struct work *w, struct mono begun, int64_t spent_ms)
 {
+	struct counted_target *t = w->t;
+	bool wanted, looks = wants_looks(w);
 	struct timespec due;
 	int64_t ms;
-	bool wanted;
 
 	pthread_mutex_lock(&t->lock);
 	for (int64_t most = t->period_ms;;) {
@@ -397,8 +517,13 @@ wait_period(struct counted_target *t, struct mono begun, int64_t spent_ms)
 		ms -= mono_ms_since(begun);
 		if (!t->wanted || ms <= 0)
 			break;
-		due = after_ms(ms);
+		due = after_ms(looks && ms > LOOK_MS ? LOOK_MS : ms);
 		(void)pthread_cond_timedwait(&t->wake, &t->lock, &due);
+		if (!looks)
+			continue;
+		pthread_mutex_unlock(&t->lock);
+		look(w);
+		pthread_mutex_lock(&t->lock);
 	}
 	wanted = t->wanted;
 	pthread_mutex_unlock(&t->lock);
@@ -418,7 +543,7 @@ count(struct counted_target *t)
 		begin_period(&w);
 		if (w.placement != NULL)
 			placement_step(w.placement, t->counts);
-		if (!wait_period(t, begun, spent))
+		if (!wait_period(&w, begun, spent))
 			break;
 		begun = mono_now();
 		t->waited_ms = 0;

@@ -74,12 +74,14 @@ bool placement_has_frames(const struct placement *);
 
 /* The folder of mapped files; made by refcnt_table_write(). */
 int node_refcnt_folder(char out[NODE_REFCNT_FOLDER]);
+/* The file that keeps the machine's former settings (refcnt/hint/hint.h). */
+int node_refcnt_balancing_file(const char **);
 /* Counts of frames, whose addresses are their pages'.  -ENOMEM. */
 int frames_new(struct frames **, const struct refcnt_topology *);
 void frames_free(struct frames *);
-/* Any thread: a page of a target was referenced, or one of its neighbours. */
-void frames_count(struct frames *, const struct refcnt_page *, bool coarse,
-    int64_t now_ms);
+/* Any thread: a page of a target was referenced by a node, or one of its neighbours. */
+void frames_count(struct frames *, const struct refcnt_page *, unsigned node,
+    bool coarse, int64_t now_ms);
 /* There was no room for some: they are not counted until nothing is. */
 bool frames_are_full(const struct frames *);
 /* Any thread: a target's period has ended. */
