@@ -124,8 +124,12 @@ ROOMS = $(BASE) $(FILTER) $(STREAM) $(BLKLIST) $(ALLOCP) $(SYMBOL) $(NODES) $(PR
 	$(EXPORT) $(USAGE) $(STRESS) $(REFCNT) $(PAGEK)
 ROOM_OBJS = $(ROOMS:%.c=$B/%.o) $(PPROF:=.o)
 ARCHIVE = $B/rooms.a
-# With the core of memory debug data.
-PIC_OBJS = $(ALLOCLOG:%.c=$B/pic/%.o) $(addprefix $B/pic/src/mdd/target/,core.o \
+# With the core of memory debug data.  First what runs in each process, so that it
+# lies together.
+STARTS = $(addprefix src/alloclog/,attach.c real.c unwind/libc.c produce/areas.c \
+	in_hook.c functions.c operators.c hooks.c threads.c)
+PIC_OBJS = $(patsubst %.c,$B/pic/%.o,$(STARTS) $(filter-out $(STARTS),$(ALLOCLOG))) \
+	$(addprefix $B/pic/src/mdd/target/,core.o \
 	settings.o)
 TARGETS_C = $(patsubst tests/targets/%.c,$B/tests/targets/%,$(sort $(wildcard tests/targets/*.c)))
 TARGETS_CXX = $(patsubst tests/targets/%.cc,$B/tests/targets/%,$(sort $(wildcard tests/targets/*.cc)))
@@ -197,12 +201,13 @@ $B/%.pb-c.o: $B/%.pb-c.c
 # The core of memory debug data on Linux; a debugger finds it in a stripped library.
 MDD_LINUX = -DMDD_DEBUGDATA=1 -DMDD_PORT_TICKS=1 -DMDD_PORT_THREADS=1 \
 	-DMDD_PORT_STACK=1 -DMDD_SHARDS=64 \
-	-D'MDD_PUBLIC=__attribute__((visibility("protected")))'
+	-D'MDD_PUBLIC=__attribute__((visibility("protected")))' \
+	-D'MDD_LARGE=__attribute__((section(".bss.zz")))'
 
 # The target side: little of libc (src/alloclog/imports), nothing of ours visible
 # but what interposes.  Its table of symbols is written to (operators.c), so it
-# lies apart from the code; and what is small lies together, for each page more is
-# a fault of each program.
+# lies apart from the code; and what each process touches lies together, before the
+# arrays in .bss.zz, for each page more is a fault of each program.
 PIC_FLAGS = -std=c17 -D_GNU_SOURCE $(WARNINGS) -fPIC -fexceptions \
 	-fvisibility=hidden -ftls-model=initial-exec -fno-builtin \
 	-fno-stack-protector -U_FORTIFY_SOURCE \
@@ -224,7 +229,7 @@ $B/liballoclog.so: $(PIC_OBJS) $B/pic/imports/libc.so.6
 	$(CC) $(CFLAGS) $(LDFLAGS) -shared -nostdlib \
 		-Wl,-soname,liballoclog.so.0 \
 		-Wl,-z,now,-z,nodelete,-z,separate-code,--no-undefined \
-		-Wl,--sort-section=alignment \
+		-Wl,--sort-section=name \
 		-o $@ $^ -lgcc
 
 $B/%.o: %.c

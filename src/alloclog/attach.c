@@ -659,11 +659,9 @@ image_get(void)
 {
 	struct image *m = atomic_load(&image), *none = NULL;
 
-	if (m != NULL || (m = call_map_wiped(sizeof(*m), sizeof(*m))) == NULL)
+	if (m != NULL || (m = produce_wiped(sizeof(*m))) == NULL ||
+	    atomic_compare_exchange_strong(&image, &none, m))
 		return m;
-	if (atomic_compare_exchange_strong(&image, &none, m))
-		return m;
-	call_unmap_private(m, sizeof(*m));
 	return none;
 }
 

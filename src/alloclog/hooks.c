@@ -271,6 +271,9 @@ calloc_slow(size_t n, size_t size, uintptr_t origin)
 		ptr = pool_alloc(16, product(n, size));
 		return ptr != NULL ? memset(ptr, 0, n * size) : NULL;
 	}
+	/* Of the first call it was not known that it is the loader's. */
+	if (range_has(&real.loader, origin_pc(origin)))
+		real_loading();
 	hook_enter(&c, origin);
 	ptr = real.calloc(n, size);
 	hook_allocated(ptr, product(n, size), real.usable[REAL_CALLOC],
@@ -474,6 +477,8 @@ calloc(size_t n, size_t size)
 	const struct keeper_area *area = produce_gate_area(gate);
 	struct producer *p;
 
+	if (unlikely(size == 1) && unlikely(range_has(&real.loader, RETURN)))
+		real_loading();
 	if (unlikely(area == NULL))
 		return calloc_sampling(n, size);
 	if (produce_area_asleep(area))

@@ -139,6 +139,12 @@ real_known(void)
 /* Makes sure of `real`.  False while this thread looks it up: use the pool. */
 bool real_get(void);
 
+/*
+ * The loader is about to load an object: call it before the loader's calloc(n, 1)
+ * returns.  Keeps errno.
+ */
+void real_loading(void);
+
 /* While it is looked up: the next function of that name after ours; or NULL. */
 void *real_symbol(const char *name);
 

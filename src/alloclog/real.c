@@ -33,7 +33,7 @@ struct pool_head {
 	size_t start;	/* end of the pool before this block */
 };
 
-char pool[POOL_SIZE] __attribute__((aligned(16)));
+SELDOM char pool[POOL_SIZE] __attribute__((aligned(16)));
 static _Atomic size_t pool_used;
 
 void *
@@ -114,15 +114,15 @@ first_object(void)
 static void *
 find_in_object(const ElfW(Ehdr) *eh, const char *name)
 {
+	const ElfW(Sym) *sym = NULL;
 	struct libc_symbols s;
 
 	if (!libc_symbols(eh, &s))
 		return NULL;
-	for (size_t i = 0; i < s.n; i++)
-		if (s.sym[i].st_shndx != SHN_UNDEF && s.sym[i].st_value != 0 &&
-		    ELF64_ST_TYPE(s.sym[i].st_info) == STT_FUNC &&
-		    strcmp(s.names + s.sym[i].st_name, name) == 0)
-			return (void *)(s.bias + s.sym[i].st_value);
+	while ((sym = libc_symbol(&s, name, sym)) != NULL)
+		if (sym->st_value != 0 &&
+		    ELF64_ST_TYPE(sym->st_info) == STT_FUNC)
+			return (void *)(s.bias + sym->st_value);
 	return NULL;
 }
 
@@ -173,10 +173,19 @@ loader_begin(void)
 	loader.address = dladdr;
 }
 
+/* A look-up in vain costs 2 us, for the loader's message is allocated and formatted. */
 void *
 real_symbol(const char *name)
 {
-	return loader.symbol(RTLD_NEXT, name);
+	return libc_may_define(name) ? loader.symbol(RTLD_NEXT, name) : NULL;
+}
+
+/* Of a name that this library does not define. */
+static bool
+is_defined(const char *name)
+{
+	return libc_may_define(name) &&
+	    loader.symbol(RTLD_DEFAULT, name) != NULL;
 }
 
 /*
@@ -323,7 +332,7 @@ is_sanitized(void)
 	};
 
 	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
-		if (loader.symbol(RTLD_DEFAULT, marks[i]) != NULL)
+		if (is_defined(marks[i]))
 			return true;
 	return false;
 }
@@ -335,8 +344,7 @@ is_sanitized(void)
 static bool
 is_rewritten(void)
 {
-	return loader.symbol(RTLD_DEFAULT, "_vgr10010ZU_libcZdsoZa_malloc") !=
-	    NULL;
+	return is_defined("_vgr10010ZU_libcZdsoZa_malloc");
 }
 
 /*
@@ -359,7 +367,7 @@ malloc_is_foreign(void)
 	if (loader.address(first, &info) == 0 || info.dli_fbase == NULL ||
 	    !libc_symbols(info.dli_fbase, &s))
 		return true;
-	for (size_t i = 0; i < s.n; i++)
+	for (size_t i = libc_symbols_count(&s); i-- > 0; )
 		if (s.sym[i].st_shndx == SHN_UNDEF &&
 		    s.bias + s.sym[i].st_value == (uintptr_t)first)
 			return false;
@@ -511,13 +519,9 @@ withdraw_exports(const char *const names[], unsigned n)
 
 	if (n == 0 || !open_symbols(&__ehdr_start, &s, &f))
 		return;
-	for (ElfW(Sym) *sym = s.sym; f.n < n && sym < s.sym + s.n; sym++)
-		for (unsigned i = 0; i < n; i++)
-			if (sym->st_shndx != SHN_UNDEF &&
-			    strcmp(s.names + sym->st_name, names[i]) == 0) {
-				f.syms[f.n++] = sym;
-				break;
-			}
+	while (f.n < n && (f.syms[f.n] =
+	    libc_symbol(&s, names[f.n], NULL)) != NULL)
+		f.n++;
 	if (f.n < n || !change_begins(&taken, &f))
 		return;
 	for (unsigned i = 0; i < n; i++)
@@ -537,63 +541,43 @@ withdraw_exports(const char *const names[], unsigned n)
  */
 #if defined(__x86_64__) || defined(__aarch64__)
 static bool
-all_are_libcs(struct range *within)
+all_are_libcs(void *const fns[FAMILY])
 {
-	uintptr_t lo = UINTPTR_MAX, hi = 0, at;
+	bool all = strcmp(real.allocator, GLIBC) == 0;
 
-	if (strcmp(real.allocator, GLIBC) != 0)
-		return false;
-	for (size_t i = 0; i < FAMILY; i++) {
-		at = (uintptr_t)*function_at(i);
-		if (!range_has(&real.heap[0], at))
-			return false;
-		if (at < lo)
-			lo = at;
-		if (at >= hi)
-			hi = at + 1;
-	}
-	*within = (struct range){ lo, hi - lo };
-	return true;
-}
-
-/* The entry has the function that our function of this name calls. */
-static bool
-is_to_be_led(const struct libc_symbols *s, const ElfW(Sym) *sym, size_t *i)
-{
-	uintptr_t at = s->bias + sym->st_value;
-
-	for (*i = 0; *i < FAMILY; ++*i)
-		if (at == (uintptr_t)*function_at(*i) &&
-		    sym->st_shndx != SHN_UNDEF &&
-		    strcmp(s->names + sym->st_name, functions[*i].name) == 0)
-			return true;
-	return false;
+	for (size_t i = 0; i < FAMILY; i++)
+		all = all && range_has(&real.heap[0], (uintptr_t)fns[i]);
+	return all;
 }
 
 static void
-lead_libc_to_us(void)
+lead_libc_to_us(void *const fns[FAMILY])
 {
 	static _Atomic bool taken;
 	uintptr_t ours[MISSING_MAX];
 	struct libc_symbols s;
-	struct range within;	/* few of libc's 3,000 symbols */
 	struct entries f;
-	size_t k;
 
-	if (!all_are_libcs(&within) ||
+	if (!all_are_libcs(fns) ||
 	    !open_symbols((const void *)real.heap[0].lo, &s, &f) ||
 	    /* No thread may run code in a page while it is changed. */
 	    (f.segment->p_flags & PF_X) != 0)
 		return;
-	for (ElfW(Sym) *sym = s.sym; f.n < FAMILY && sym < s.sym + s.n; sym++)
-		if (range_has(&within, s.bias + sym->st_value) &&
-		    is_to_be_led(&s, sym, &k)) {
-			ours[f.n] = (uintptr_t)find_in_object(&__ehdr_start,
-			    functions[k].name);
-			if (ours[f.n] != 0)
+	for (unsigned i = 0; i < FAMILY; i++) {
+		ElfW(Sym) *sym = NULL;
+		unsigned before = f.n;
+
+		while (f.n < MISSING_MAX && (sym =
+		    libc_symbol(&s, functions[i].name, sym)) != NULL)
+			if (s.bias + sym->st_value == (uintptr_t)fns[i]) {
+				ours[f.n] = (uintptr_t)find_in_object(
+				    &__ehdr_start, functions[i].name);
 				f.syms[f.n++] = sym;
-		}
-	if (f.n < FAMILY || !change_begins(&taken, &f))
+			}
+		if (f.n == before || ours[before] == 0)
+			return;
+	}
+	if (!change_begins(&taken, &f))
 		return;
 	for (unsigned i = 0; i < f.n; i++)
 		__atomic_store_n(&f.syms[i]->st_value, ours[i] - s.bias,
@@ -602,10 +586,52 @@ lead_libc_to_us(void)
 }
 #else
 static void
-lead_libc_to_us(void)
+lead_libc_to_us(void *const fns[FAMILY])
 {
+	(void)fns;
 }
 #endif
+
+/*
+ * Ten pages to copy are dear to a program that lives for no time.  As no object that
+ * is loaded later has been bound yet, the tables can wait for the loader's next one,
+ * for whose description it calls calloc(n, 1), or for good.  Not where the program
+ * may look for names meanwhile.
+ */
+static struct {
+	_Atomic bool wait;
+	bool leads;
+	unsigned nmissing;
+	const char *missing[MISSING_MAX];	/* names of ours without a real function */
+	void *fns[FAMILY];			/* libc's, if it leads */
+} tables;
+
+static bool
+tables_can_wait(void)
+{
+	static const char *const looks[] = { "dlsym", "dlvsym", NULL };
+
+	return real.loader.size != 0 && !libc_may_refer(looks);
+}
+
+/* As without us, a program that looks for a missing name finds none. */
+static void
+change_tables(void)
+{
+	withdraw_exports(tables.missing, tables.nmissing);
+	if (tables.leads)
+		lead_libc_to_us(tables.fns);
+}
+
+void
+real_loading(void)
+{
+	int saved = errno;
+
+	if (atomic_exchange(&tables.wait, false))
+		change_tables();
+	errno = saved;
+}
 
 /* --- at the first allocation --------------------------------------------- */
 
@@ -687,14 +713,15 @@ look_up_function(size_t i)
 static void
 look_up(void)
 {
-	const char *missing[MISSING_MAX];
-	bool sanitized;
+	bool sanitized, foreign;
 	unsigned n = 0;
 
+	libc_begin();
+	libc_note_objects();
 	loader_begin();
 	for (size_t i = 0; i < REAL_FNS; i++)
 		if (!look_up_function(i))
-			missing[n++] = functions[i].name;
+			tables.missing[n++] = functions[i].name;
 	*(void **)&real.exit_now = real_symbol("_exit");
 	*(void **)&real.mremap = real_symbol("mremap");
 	sanitized = is_sanitized();
@@ -702,18 +729,22 @@ look_up(void)
 		attach_disable();
 	else
 		look_around();
-	n += operators_begin(missing + n);
-	/* As without us, a program that looks for one finds none. */
-	withdraw_exports(missing, n);
+	tables.nmissing = n + operators_begin(tables.missing + n);
 	/*
 	 * Last, for a look-up that succeeds discards the message of one that
 	 * did not: dlerror(3) translates it, which may be too early.
 	 */
-	if (!sanitized && malloc_is_foreign())
+	foreign = !sanitized && malloc_is_foreign();
+	if (foreign)
 		atomic_store(&hook_foreign, true);
-	else if (!sanitized)
-		lead_libc_to_us();
-	if (debugdata_begin(!sanitized && !atomic_load(&hook_foreign)))
+	tables.leads = !sanitized && !foreign;
+	for (size_t i = 0; i < FAMILY; i++)
+		tables.fns[i] = *function_at(i);
+	if (tables.leads && tables_can_wait())
+		atomic_store(&tables.wait, true);
+	else
+		change_tables();
+	if (debugdata_begin(tables.leads))
 		operators_record();
 }
 

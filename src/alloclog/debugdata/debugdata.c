@@ -177,7 +177,7 @@ static struct {
 	uint32_t shard, slot;		/* the next one to tell */
 	uint32_t tries;			/* failed because a thread was in a hook */
 	uint16_t thread[TELL_THREADS];	/* index in the stream, by number here */
-} tell;
+} tell SELDOM;
 
 /* Tells the blocks below the number `until`; 0: none. */
 static void

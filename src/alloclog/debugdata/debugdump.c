@@ -78,7 +78,7 @@ put_chunk(struct file *f, const char *type, uint64_t address, const void *bytes,
 static uint32_t
 crc32(const unsigned char *bytes, size_t n)
 {
-	static _Atomic uint32_t table[256];
+	static SELDOM _Atomic uint32_t table[256];
 	uint32_t crc = UINT32_MAX, c;
 
 	if (atomic_load_explicit(&table[1], memory_order_acquire) == 0)
@@ -275,7 +275,7 @@ put_maps(struct file *f, const char *maps, size_t len)
 
 static _Atomic uint32_t dumps;
 static _Atomic int dumping;
-static char folder[PATH_BYTES];		/* "": the working directory */
+static SELDOM char folder[PATH_BYTES];		/* "": the working directory */
 
 /* write(2), whose SIGPIPE or SIGXFSZ the program does not get. */
 static ssize_t

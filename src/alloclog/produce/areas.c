@@ -35,7 +35,6 @@ static struct parent_area {
 	struct ring_area *area;
 	bool bare;		/* the larger rings' has no access */
 } parent_areas[PRODUCE_ERAS];
-static struct ticket *tickets;	/* REC_SHARDS for each of PRODUCE_ERAS */
 static unsigned tickets_now;	/* of PRODUCE_ERAS */
 static uint32_t eras;		/* begun so far */
 static _Atomic uint64_t stream_id;
@@ -64,13 +63,49 @@ joined_get(struct joined *j)
 	return j->keeper != NULL && j->area != NULL && j->tickets != NULL;
 }
 
+/* --- memory of a process's own -------------------------------------------- */
+
+/* One mapping, for each one more costs a program that lives for no time. */
+struct own {
+	char wiped[65536];	/* the largest page: what is wiped shares none with the rest */
+	struct ticket tickets[PRODUCE_ERAS * REC_SHARDS];
+};
+
+static _Atomic(struct own *) own_memory;
+static _Atomic size_t own_taken;	/* bytes of `wiped` */
+
+static struct own *
+own_get(void)
+{
+	struct own *own = atomic_load(&own_memory), *none = NULL;
+
+	if (own != NULL || (own = call_map_wiped(sizeof(*own),
+		sizeof(own->wiped))) == NULL ||
+	    atomic_compare_exchange_strong(&own_memory, &none, own))
+		return own;
+	call_unmap_private(own, sizeof(*own));
+	return none;
+}
+
+void *
+produce_wiped(size_t size)
+{
+	struct own *own = own_get();
+	size_t at;
+
+	if (own == NULL)
+		return NULL;
+	at = atomic_fetch_add(&own_taken, (size + 63) & ~(size_t)63);
+	return at < sizeof(own->wiped) && sizeof(own->wiped) - at >= size ?
+	    own->wiped + at : NULL;
+}
+
 struct ticket *
 produce_tickets_now(void)
 {
-	if (tickets == NULL)
-		tickets = call_map_private(PRODUCE_ERAS * REC_SHARDS *
-		    sizeof(*tickets));
-	return tickets != NULL ? &tickets[tickets_now * REC_SHARDS] : NULL;
+	struct own *own = own_get();
+
+	return own != NULL ? &own->tickets[tickets_now * REC_SHARDS] : NULL;
 }
 
 /* --- the gate ------------------------------------------------------------ */
@@ -193,7 +228,7 @@ produce_passed(void)
 static struct shared *
 shared_map(void)
 {
-	struct shared *sh = call_map_wiped(sizeof(*sh), sizeof(*sh));
+	struct shared *sh = produce_wiped(sizeof(*sh));
 
 	if (sh == NULL)
 		return NULL;
@@ -369,10 +404,11 @@ static void
 tickets_next(void)
 {
 	unsigned next = (tickets_now + 1) % PRODUCE_ERAS;
+	struct own *own = own_get();
 
 	for (unsigned s = 0; s < REC_SHARDS; s++)
-		atomic_store_explicit(&tickets[next * REC_SHARDS + s].next, 0,
-		    memory_order_relaxed);
+		atomic_store_explicit(&own->tickets[next * REC_SHARDS + s].next,
+		    0, memory_order_relaxed);
 	tickets_now = next;
 }
 

@@ -31,7 +31,7 @@
 /* Ranges with cuts; written by the thread that has cutting.busy. */
 static struct cut_range {
 	_Atomic uint64_t from, to;
-} ranges[RING_CUT_RANGES];
+} ranges[RING_CUT_RANGES] SELDOM;
 static _Atomic uint32_t nranges;
 
 static bool

@@ -16,7 +16,7 @@ struct entry {
 	_Atomic uint64_t base, size, shape, name;
 };
 
-static struct entry table[REGIONS_MAX];
+static SELDOM struct entry table[REGIONS_MAX];
 static _Atomic uint32_t numbers;	/* drawn so far, also before forks */
 
 static uint32_t

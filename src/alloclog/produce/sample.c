@@ -110,7 +110,7 @@ sample_due(struct sampler *s, uint64_t size)
 
 /* --- the filter ---------------------------------------------------------- */
 
-_Atomic uint8_t sample_filter[1 << SAMPLE_FILTER_BITS];
+SELDOM _Atomic uint8_t sample_filter[1 << SAMPLE_FILTER_BITS];
 
 static void
 filter_count(const void *ptr, int by)
@@ -146,7 +146,7 @@ sample_filter_remove(const void *ptr)
 #define LAST (TABLES - 1)
 #define HELD (UINT64_C(1) << 63)
 
-static _Alignas(64) sample_place first[LINE << FIRST_BITS];
+static SELDOM _Alignas(64) sample_place first[LINE << FIRST_BITS];
 static _Atomic(sample_place *) more[TABLES - 1];
 
 static size_t

@@ -189,72 +189,306 @@ read_headers(const ElfW(Ehdr) *eh, struct object *ob)
  * nobody those of the vDSO.  NULL: it lies outside the object.
  */
 static void *
-object_at(const struct object *ob, uintptr_t at)
+object_at(const void *arg, uintptr_t at)
 {
+	const struct object *ob = arg;
+
 	if (at - ob->base >= ob->end - ob->base)
 		at += ob->bias;
 	return at - ob->base < ob->end - ob->base ? (void *)at : NULL;
 }
 
-/* The hash tables tell how many symbols there are: DT_HASH outright. */
-static size_t
-count_symbols(const uint32_t *hash, const uint32_t *gnu)
-{
-	uint32_t buckets, first, words, last = 0;
+/* The tables of DT_GNU_HASH, of which chain[0] belongs to symbol `first`. */
+struct gnu_hash {
+	uint32_t buckets, first, words, shift;
+	const ElfW(Addr) *bloom;
 	const uint32_t *bucket, *chain;
+};
 
-	if (hash != NULL)
-		return hash[1];
-	if (gnu == NULL)
+static void
+gnu_open(const uint32_t *at, struct gnu_hash *g)
+{
+	g->buckets = at[0];
+	g->first = at[1];
+	g->words = at[2];
+	g->shift = at[3];
+	g->bloom = (const void *)(at + 4);
+	g->bucket = (const void *)(g->bloom + g->words);
+	g->chain = g->bucket + g->buckets;
+}
+
+static uint32_t
+gnu_hash(const char *name)
+{
+	uint32_t h = 5381;
+
+	for (; *name != '\0'; name++)
+		h = h * 33 + (unsigned char)*name;
+	return h;
+}
+
+/* The symbol where the hash's chain begins; 0: no symbol has this hash. */
+static uint32_t
+gnu_begin(const struct gnu_hash *g, uint32_t h)
+{
+	const unsigned bits = 8 * sizeof(ElfW(Addr));
+	ElfW(Addr) word = g->bloom[h / bits % g->words];
+	uint32_t i;
+
+	if ((word >> h % bits & word >> (h >> g->shift) % bits & 1) == 0)
 		return 0;
-	buckets = gnu[0];
-	first = gnu[1];
-	words = gnu[2];
-	bucket = gnu + 4 + words * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
-	chain = bucket + buckets;
-	for (uint32_t i = 0; i < buckets; i++)
-		if (bucket[i] > last)
-			last = bucket[i];
-	if (last < first)
-		return first;
-	/* An odd hash ends a chain. */
-	while ((chain[last - first] & 1) == 0)
+	i = g->bucket[h % g->buckets];
+	return i >= g->first ? i : 0;
+}
+
+static bool
+gnu_ends(const struct gnu_hash *g, uint32_t i)
+{
+	return (g->chain[i - g->first] & 1) != 0;
+}
+
+/* From symbol i of a chain on, the next one of that hash; 0: none. */
+static uint32_t
+gnu_next(const struct gnu_hash *g, uint32_t h, uint32_t i)
+{
+	while ((g->chain[i - g->first] | 1) != (h | 1))
+		if (gnu_ends(g, i++))
+			return 0;
+	return i;
+}
+
+/* The hash tables tell how many symbols there are: DT_HASH outright. */
+size_t
+libc_symbols_count(const struct libc_symbols *s)
+{
+	struct gnu_hash g;
+	uint32_t last = 0;
+
+	if (s->hash != NULL)
+		return s->hash[1];
+	gnu_open(s->gnu, &g);
+	for (uint32_t i = 0; i < g.buckets; i++)
+		if (g.bucket[i] > last)
+			last = g.bucket[i];
+	if (last < g.first)
+		return g.first;
+	while (!gnu_ends(&g, last))
 		last++;
 	return (size_t)last + 1;
+}
+
+static bool
+is_defined_as(const ElfW(Sym) *sym, const char *of, const char *name)
+{
+	return sym->st_shndx != SHN_UNDEF && strcmp(of, name) == 0;
+}
+
+static ElfW(Sym) *
+scan_symbols(const struct libc_symbols *s, const char *name, size_t i)
+{
+	size_t n = libc_symbols_count(s);
+
+	for (; i < n; i++)
+		if (is_defined_as(&s->sym[i], s->names + s->sym[i].st_name,
+			name))
+			return &s->sym[i];
+	return NULL;
+}
+
+ElfW(Sym) *
+libc_symbol(const struct libc_symbols *s, const char *name,
+    const ElfW(Sym) *after)
+{
+	uint32_t i = after != NULL ? (uint32_t)(after - s->sym) : 0, h;
+	struct gnu_hash g;
+
+	if (s->gnu == NULL)
+		return scan_symbols(s, name, i + 1);
+	gnu_open(s->gnu, &g);
+	h = gnu_hash(name);
+	if (after == NULL)
+		i = gnu_begin(&g, h);
+	else
+		i = gnu_ends(&g, i) ? 0 : i + 1;
+	while (i != 0 && (i = gnu_next(&g, h, i)) != 0) {
+		if (is_defined_as(&s->sym[i], s->names + s->sym[i].st_name,
+			name))
+			return &s->sym[i];
+		i = gnu_ends(&g, i) ? 0 : i + 1;
+	}
+	return NULL;
+}
+
+/* `at` turns an address of the section into a pointer. */
+static bool
+read_dynamic(const ElfW(Dyn) *dynamic, void *(*at)(const void *, uintptr_t),
+    const void *arg, struct libc_symbols *s)
+{
+	for (const ElfW(Dyn) *d = dynamic; d->d_tag != DT_NULL; d++)
+		switch (d->d_tag) {
+		case DT_SYMTAB:
+			s->sym = at(arg, d->d_un.d_ptr);
+			break;
+		case DT_STRTAB:
+			s->names = at(arg, d->d_un.d_ptr);
+			break;
+		case DT_HASH:
+			s->hash = at(arg, d->d_un.d_ptr);
+			break;
+		case DT_GNU_HASH:
+			s->gnu = at(arg, d->d_un.d_ptr);
+			break;
+		}
+	return s->sym != NULL && s->names != NULL &&
+	    (s->hash != NULL || s->gnu != NULL);
 }
 
 bool
 libc_symbols(const ElfW(Ehdr) *eh, struct libc_symbols *s)
 {
-	const uint32_t *hash = NULL, *gnu = NULL;
 	struct object ob;
 
-	*s = (struct libc_symbols){ .n = 0 };
+	*s = (struct libc_symbols){ .bias = 0 };
 	if (!read_headers(eh, &ob))
 		return false;
-	for (const ElfW(Dyn) *d = ob.dynamic; d->d_tag != DT_NULL; d++)
-		switch (d->d_tag) {
-		case DT_SYMTAB:
-			s->sym = object_at(&ob, d->d_un.d_ptr);
-			break;
-		case DT_STRTAB:
-			s->names = object_at(&ob, d->d_un.d_ptr);
-			break;
-		case DT_HASH:
-			hash = object_at(&ob, d->d_un.d_ptr);
-			break;
-		case DT_GNU_HASH:
-			gnu = object_at(&ob, d->d_un.d_ptr);
-			break;
-		}
 	s->bias = ob.bias;
-	s->n = count_symbols(hash, gnu);
-	return s->sym != NULL && s->names != NULL && s->n != 0;
+	return read_dynamic(ob.dynamic, object_at, &ob, s);
+}
+
+/* --- the loader's list ---------------------------------------------------- */
+
+#pragma weak _r_debug
+
+#define OBJECTS 8	/* of more it takes too long to tell */
+
+#ifdef __LP64__
+#define RELA_SYMBOL(info) ELF64_R_SYM(info)
+#else
+#define RELA_SYMBOL(info) ELF32_R_SYM(info)
+#endif
+
+/* Other objects than this one (_DYNAMIC) and the vDSO. */
+static struct {
+	size_t n;
+	bool known;	/* they are all, and have these tables */
+	struct {
+		const struct link_map *map;
+		const uint32_t *gnu;
+	} object[OBJECTS];
+} others;
+
+/* As object_at(), where the loader tells the bias alone. */
+static void *
+mapped_at(const void *arg, uintptr_t at)
+{
+	const struct link_map *map = arg;
+
+	return (void *)(at < map->l_addr ? at + map->l_addr : at);
+}
+
+static bool
+is_another(const struct link_map *map)
+{
+	return map->l_ld != NULL && map->l_ld != _DYNAMIC &&
+	    (map->l_addr == 0 || map->l_addr != libc_auxv(AT_SYSINFO_EHDR));
+}
+
+static bool
+note_object(const struct link_map *map)
+{
+	struct libc_symbols s = { .bias = 0 };
+
+	if (!is_another(map))
+		return true;
+	if (others.n == OBJECTS ||
+	    !read_dynamic(map->l_ld, mapped_at, map, &s) || s.gnu == NULL)
+		return false;
+	others.object[others.n].map = map;
+	others.object[others.n++].gnu = s.gnu;
+	return true;
+}
+
+void
+libc_note_objects(void)
+{
+	const struct link_map *map = &_r_debug != NULL ? _r_debug.r_map : NULL;
+
+	others.n = 0;
+	others.known = *libc_one_thread && map != NULL;
+	for (; others.known && map != NULL; map = map->l_next)
+		others.known = note_object(map);
+}
+
+bool
+libc_may_define(const char *name)
+{
+	uint32_t h = gnu_hash(name), i;
+	struct gnu_hash g;
+
+	if (!others.known || !*libc_one_thread)
+		return true;
+	for (size_t k = 0; k < others.n; k++) {
+		gnu_open(others.object[k].gnu, &g);
+		i = gnu_begin(&g, h);
+		if (i != 0 && gnu_next(&g, h, i) != 0)
+			return true;
+	}
+	return false;
+}
+
+static bool
+refers(const struct libc_symbols *s, const ElfW(Rela) *rela, size_t n,
+    const char *const names[])
+{
+	for (; n > 0; n--, rela++) {
+		const ElfW(Sym) *sym = &s->sym[RELA_SYMBOL(rela->r_info)];
+
+		for (size_t k = 0; sym != s->sym && names[k] != NULL; k++)
+			if (strcmp(s->names + sym->st_name, names[k]) == 0)
+				return true;
+	}
+	return false;
+}
+
+/* By its relocations; true also if it has those of another kind. */
+static bool
+object_refers(const struct link_map *map, const char *const names[])
+{
+	const ElfW(Rela) *rela = NULL, *calls = NULL;
+	size_t n = 0, ncalls = 0, plain = 0;
+	struct libc_symbols s = { .bias = 0 };
+
+	if (!read_dynamic(map->l_ld, mapped_at, map, &s))
+		return true;
+	for (const ElfW(Dyn) *d = map->l_ld; d->d_tag != DT_NULL; d++)
+		if (d->d_tag == DT_RELA)
+			rela = mapped_at(map, d->d_un.d_ptr);
+		else if (d->d_tag == DT_RELASZ)
+			n = d->d_un.d_val / sizeof(*rela);
+		else if (d->d_tag == DT_RELACOUNT)
+			plain = d->d_un.d_val;
+		else if (d->d_tag == DT_JMPREL)
+			calls = mapped_at(map, d->d_un.d_ptr);
+		else if (d->d_tag == DT_PLTRELSZ)
+			ncalls = d->d_un.d_val / sizeof(*calls);
+		else if (d->d_tag == DT_REL)
+			return true;
+	if (plain > n)
+		plain = n;
+	return refers(&s, rela + plain, n - plain, names) ||
+	    refers(&s, calls, ncalls, names);
+}
+
+bool
+libc_may_refer(const char *const names[])
+{
+	for (size_t k = 0; others.known && k < others.n; k++)
+		if (object_refers(others.object[k].map, names))
+			return true;
+	return !others.known || !*libc_one_thread;
 }
 
 /* --- namespaces ---------------------------------------------------------- */
-
-#pragma weak _r_debug
 
 /*
  * Reads the loader's list for debuggers; later versions have an entry for each
@@ -295,18 +529,15 @@ find_clock(void)
 {
 	const ElfW(Ehdr) *vdso = (const void *)libc_auxv(AT_SYSINFO_EHDR);
 	struct libc_symbols s;
+	const ElfW(Sym) *sym;
 
 	if (vdso == NULL || !libc_symbols(vdso, &s))
 		return no_clock;
-	for (size_t i = 0; i < s.n; i++) {
-		const char *name = s.names + s.sym[i].st_name;
-
-		if (s.sym[i].st_shndx != SHN_UNDEF &&
-		    (strcmp(name, "__vdso_clock_gettime") == 0 ||
-			strcmp(name, "__kernel_clock_gettime") == 0))
-			return (clock_function *)(s.bias + s.sym[i].st_value);
-	}
-	return no_clock;
+	sym = libc_symbol(&s, "__vdso_clock_gettime", NULL);
+	if (sym == NULL)
+		sym = libc_symbol(&s, "__kernel_clock_gettime", NULL);
+	return sym != NULL ? (clock_function *)(s.bias + sym->st_value) :
+	    no_clock;
 }
 
 static COLD clock_function *

@@ -6,6 +6,7 @@
  *	libc_clock_ms(), libc_now_ms()	time, from the vDSO
  *	libc_one_thread			glibc's flag
  *	libc_symbols()			the symbols of a mapped ELF object
+ *	libc_may_define()		do other objects define a symbol?
  *
  * glibc's symbols are weak: musl and older versions of glibc lack some of them.
  *
@@ -32,6 +33,11 @@
  */
 #define COLD __attribute__((noinline, cold))
 #define NOINLINE __attribute__((noinline))
+/*
+ * For arrays that most processes do not touch.  The linker puts them last, so that
+ * the words that each process touches lie together on the page of the data.
+ */
+#define SELDOM __attribute__((section(".bss.zz")))
 
 /* The value of a variable; NULL: none, or a set-user-ID program. */
 const char *libc_env(const char *name);
@@ -63,15 +69,31 @@ void libc_begin(void);
 /* Later memory of the library is unlocked when it is mapped: see mlock.c. */
 extern _Atomic bool libc_unlocks;
 
+/* The dynamic symbols of an object, which it keeps mapped. */
 struct libc_symbols {
 	ElfW(Sym) *sym;
-	size_t n;
 	const char *names;
+	const uint32_t *hash, *gnu;	/* its hash tables; one of them may be NULL */
 	uintptr_t bias;		/* added to st_value */
 };
 
-/* The dynamic symbols of the object whose ELF header is mapped there. */
+/* The symbols of the object whose ELF header is mapped there; false: it has none. */
 bool libc_symbols(const ElfW(Ehdr) *, struct libc_symbols *);
+/* How many there are, undefined ones included. */
+size_t libc_symbols_count(const struct libc_symbols *);
+/* The next defined symbol of that name after `after`, or the first (NULL). */
+ElfW(Sym) *libc_symbol(const struct libc_symbols *, const char *name,
+    const ElfW(Sym) *after);
+
+/*
+ * Notes which objects are loaded, for the two functions below.  After libc_begin(),
+ * and while none can be loaded or unloaded.
+ */
+void libc_note_objects(void);
+/* False if no object but this one defines the symbol; true also if that is not known. */
+bool libc_may_define(const char *name);
+/* The same of objects that refer to one of the symbols, of which NULL ends the row. */
+bool libc_may_refer(const char *const names[]);
 
 #pragma GCC visibility pop
 

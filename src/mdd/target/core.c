@@ -16,7 +16,7 @@
 #if MDD_DEBUGDATA
 
 struct mdd_root mdd_root;
-static struct mdd_shard shard[MDD_SHARDS];
+static MDD_LARGE struct mdd_shard shard[MDD_SHARDS];
 
 /* --- words that several threads see -------------------------------------- */
 
@@ -551,7 +551,7 @@ enum entry {
 #define PENDING 8
 #define PENDING_BYTES sizeof pending
 
-static struct event pending[MDD_SHARDS][PENDING];
+static MDD_LARGE struct event pending[MDD_SHARDS][PENDING];
 
 static enum entry
 shard_enter(struct mdd_shard *s)

@@ -162,6 +162,11 @@ struct mdd_thread {
 #include "layout.def"
 };
 
+/* For the large arrays: the section they lie in, say. */
+#ifndef MDD_LARGE
+#define MDD_LARGE
+#endif
+
 /* A debugger begins here. */
 #ifndef MDD_PUBLIC
 #define MDD_PUBLIC

@@ -19,9 +19,14 @@ static void *(*const volatile copied_malloc)(size_t) = malloc;
 static void (*const volatile copied_free)(void *) = free;
 static void *early[BLOCKS];
 
+int run(void);
+extern int (*plugin_run)(void) __attribute__((weak));
+
 __attribute__((constructor)) static void
 begin(void)
 {
+	if (&plugin_run != NULL)
+		plugin_run = run;
 	for (int i = 0; i < BLOCKS; i++)
 		early[i] = malloc(4000);
 }

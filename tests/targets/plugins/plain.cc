@@ -3,8 +3,16 @@
 #include <new>
 
 extern "C" int run();
+extern "C" int (*plugin_run)() __attribute__((weak));
 
 static int *volatile kept;
+
+__attribute__((constructor)) static void
+begin()
+{
+	if (&plugin_run != nullptr)
+		plugin_run = run;
+}
 
 int
 run()

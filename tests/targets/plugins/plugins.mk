@@ -6,12 +6,16 @@
 PLUGINS_DIR = tests/targets/plugins
 PLUGINS = $(addprefix $B/tests/plugins/,host keeps.so plain.so static.so waits.so \
 	mine.so other.so brings.so needs.so early.so own arrays.so arrays_host \
-	deep.so)
+	deep.so told_host)
 PLUGIN_CXX = $(CXX) -std=c++17 -O1 -g -fno-builtin -fPIC -shared -Wall -Wextra
 
 $B/tests/plugins/host: $(PLUGINS_DIR)/host.c
 	@mkdir -p $(@D)
 	$(CC) -std=c17 -D_GNU_SOURCE -O1 -g -o $@ $< -ldl
+
+$B/tests/plugins/told_host: $(PLUGINS_DIR)/host.c
+	@mkdir -p $(@D)
+	$(CC) -std=c17 -D_GNU_SOURCE -DTOLD -O1 -g -rdynamic -o $@ $< -ldl
 
 # The same with a library that is there from the start.
 $B/tests/plugins/arrays_host: $(PLUGINS_DIR)/host.c $B/tests/plugins/arrays.so
