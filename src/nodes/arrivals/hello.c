@@ -301,8 +301,12 @@ describe_image(struct keeper *k, int fd, const struct peer *peer,
 	if (proc_cwd(pid, path) == 0)
 		k->process.cwd = strdup(path);
 	if (k->image.origin != IMAGE_FORKED) {
-		/* A program may be over before anybody asks for its callers. */
-		if (calm && symbol_modules_new(&k->modules.table) == 0)
+		/*
+		 * A program may be over before anybody asks for its callers,
+		 * whose modules only stacks tell.
+		 */
+		if (calm && k->node->opts.stack == 0 &&
+		    symbol_modules_new(&k->modules.table) == 0)
 			symbol_modules_read(k->modules.table, pid);
 		return 0;
 	}

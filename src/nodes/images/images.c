@@ -255,10 +255,12 @@ images_end_all(struct node *node, bool gone)
 
 /* --- the beginning of an image ------------------------------------------ */
 
+/* Stacks name the modules themselves: then the table is read when it is wanted. */
 static void
 find_modules(struct keeper *k, struct keeper *parent)
 {
-	bool known = k->modules.table != NULL;	/* read at its hello */
+	bool known = k->modules.table != NULL ||	/* read at its hello */
+	    k->node->opts.stack != 0;
 
 	/* If a worker holds the parent's table, the child reads its own. */
 	if (!known && parent != NULL &&

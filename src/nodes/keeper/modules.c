@@ -80,14 +80,17 @@ find_program(const struct keeper *k, const struct stream_module *m,
 	    proc_maps_path(k->image.pid, m->start, out) == 0 && out[0] == '/';
 }
 
+/* Without a build id, only the table of the process's mappings tells files apart. */
 static void
-name_one(struct keeper *k, unsigned no)
+name_one(struct keeper *k, unsigned no, bool *without_id)
 {
 	struct stream_module m;
 	char path[PROC_PATH];
 
-	if (!stream_sites_get_module(k->sites, no, &m) ||
-	    (m.path[0] == '/' && !m.cut))
+	if (!stream_sites_get_module(k->sites, no, &m))
+		return;
+	*without_id |= m.build_id_len == 0;
+	if (m.path[0] == '/' && !m.cut)
 		return;
 	if (m.path[0] == '\0') {
 		if (find_program(k, &m, path))
@@ -103,9 +106,12 @@ void
 modules_find_paths(struct keeper *k)
 {
 	unsigned n = k->sites != NULL ? stream_sites_modules(k->sites) : 0;
+	bool without_id = false;
 
 	while (k->modules.named < n)
-		name_one(k, ++k->modules.named);
+		name_one(k, ++k->modules.named, &without_id);
+	if (without_id)
+		modules_refresh(k);
 }
 
 struct reading {
