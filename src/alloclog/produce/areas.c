@@ -400,6 +400,16 @@ area_end(struct ring_area *area)
 	    RING_ALIGN(ring_area_size()) - RING_SLOTS_OFFSET, MADV_REMOVE);
 }
 
+void
+areas_populate_tickets(void)
+{
+	static _Atomic bool done;	/* also in forked children */
+	struct own *own = own_get();
+
+	if (own != NULL && !atomic_exchange(&done, true))
+		call_populate(own->tickets, REC_SHARDS * sizeof(struct ticket));
+}
+
 static void
 tickets_next(void)
 {

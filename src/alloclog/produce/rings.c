@@ -266,6 +266,7 @@ take_first_ring(struct producer *p, uint32_t tid)
 
 	if (!joined_get(&j))
 		return false;
+	areas_populate_tickets();
 	p->era = j.era;
 	p->thread = rings_thread_index(j.area);
 	for (size_t i = 0; ring == NULL && i < 3; i++)

@@ -59,6 +59,9 @@ struct joined {
 
 bool joined_get(struct joined *);
 
+/* At the first event of a process. */
+void areas_populate_tickets(void);
+
 /* True when the keeper has asked for cuts, or others' are to be undone. */
 bool cuts_due(const struct joined *);
 /* Events until a thread should look again: there may be the next request soon. */

@@ -10,8 +10,15 @@
 #include "rules.h"
 #include "unwind.h"
 
+/*
+ * An address without a place in the first part goes into the second, so that the
+ * rules of a small program lie on few pages; one without a place there is looked up
+ * each time.
+ */
+#define FIRST (1u << 9)
 #define SLOTS (1u << 15)
-#define PROBES 16	/* an address without a place there is looked up each time */
+#define FEW_PROBES 8
+#define PROBES (FEW_PROBES + 16)
 #define CLAIMED 1	/* no return address */
 
 struct entry {
@@ -19,23 +26,27 @@ struct entry {
 	_Atomic uint64_t word;
 };
 
+struct table {
+	struct entry first[FIRST];
+	struct entry second[SLOTS];
+};
+
 /* On pages that a fork wipes: a child's modules have other numbers. */
-static _Atomic(struct entry *) table_page;
+static _Atomic(struct table *) table_page;
 _Atomic uint32_t rules_generation = 1;
 
-static COLD struct entry *
+static COLD struct table *
 table_map(void)
 {
-	size_t len = SLOTS * sizeof(struct entry);
-	struct entry *p = call_map_wiped(len, len), *none = NULL;
+	struct table *p = call_map_wiped(sizeof(*p), sizeof(*p)), *none = NULL;
 
 	if (p == NULL || atomic_compare_exchange_strong(&table_page, &none, p))
 		return p;
-	call_unmap_private(p, len);
+	call_unmap_private(p, sizeof(*p));
 	return none;
 }
 
-static inline struct entry *
+static inline struct table *
 table_get(void)
 {
 	return atomic_load_explicit(&table_page, memory_order_acquire);
@@ -92,16 +103,24 @@ home_slot(uintptr_t pc)
 	return (unsigned)((pc * UINT64_C(0x9e3779b97f4a7c15)) >> 49);
 }
 
+/* The entry of probe i. */
+static inline struct entry *
+entry_of(struct table *table, unsigned home, unsigned i)
+{
+	return i < FEW_PROBES ? &table->first[(home + i) % FIRST] :
+	    &table->second[(home + i - FEW_PROBES) % SLOTS];
+}
+
 static void
 remember_rule(uintptr_t pc, uint64_t word)
 {
-	struct entry *table = table_get();
+	struct table *table = table_get();
 	unsigned at = home_slot(pc);
 
 	if (table == NULL && (table = table_map()) == NULL)
 		return;
 	for (unsigned i = 0; i < PROBES; i++) {
-		struct entry *e = &table[(at + i) % SLOTS];
+		struct entry *e = entry_of(table, at, i);
 		uintptr_t there = 0;
 
 		if (!atomic_compare_exchange_strong(&e->pc, &there, CLAIMED) &&
@@ -134,13 +153,13 @@ ask_cfi(uintptr_t pc, bool exact, struct rule *r)
 static uint64_t
 recall_rule(uintptr_t pc)
 {
-	struct entry *table = table_get();
+	struct table *table = table_get();
 	unsigned at = home_slot(pc);
 
 	if (table == NULL)
 		return 0;
 	for (unsigned i = 0; i < PROBES; i++) {
-		struct entry *e = &table[(at + i) % SLOTS];
+		const struct entry *e = entry_of(table, at, i);
 		uintptr_t there = atomic_load_explicit(&e->pc,
 		    memory_order_acquire);
 		uint64_t word;
@@ -232,11 +251,11 @@ rules_near_void(struct rules_near *near, uint32_t generation)
 void
 rules_forget(void)
 {
-	struct entry *table = table_get();
+	struct table *table = table_get();
 	int saved = errno;
 
 	atomic_fetch_add(&rules_generation, 1);
 	if (table != NULL)
-		(void)call_madvise(table, SLOTS * sizeof(*table), MADV_DONTNEED);
+		(void)call_madvise(table, sizeof(*table), MADV_DONTNEED);
 	errno = saved;
 }

@@ -27,9 +27,17 @@
 #include "rules.h"
 #include "unwind.h"
 
-/* Twice as many slots as numbers: half of them stay free. */
+/*
+ * An index has up to three parts: a stack that finds no slot among the probes of one
+ * goes into the next.  So those of a small program lie on a few pages.  The last has
+ * twice as many slots as there are numbers: half of them stay free.
+ */
+#define SITE_FIRST 440
+#define SITE_SECOND 8192
 #define SITE_SLOTS (2 * RING_SITES)
+#define MODULE_FIRST 64
 #define MODULE_SLOTS (2 * RING_MODULES)
+#define FEW_PROBES 16		/* in each part before the last */
 #define PROBES 128
 
 #define BUILD_ID_MAX sizeof(((struct ring_module *)0)->build_id)
@@ -37,9 +45,34 @@
 struct index {
 	_Atomic(struct ring_area *) area;	/* NULL: no sites */
 	_Atomic uint32_t used;			/* may hold an area's numbers */
+	_Atomic uint64_t module_first[MODULE_FIRST];
+	_Atomic uint64_t site_first[SITE_FIRST];
 	_Atomic uint64_t module[MODULE_SLOTS];
+	_Atomic uint64_t site_second[SITE_SECOND];
 	_Atomic uint64_t site[SITE_SLOTS];
 };
+
+#define SITE_PROBES (2 * FEW_PROBES + PROBES)
+#define MODULE_PROBES (FEW_PROBES + PROBES)
+
+/* The slot of a probe: in the order in which stacks are put there. */
+static _Atomic uint64_t *
+site_slot(struct index *index, uint64_t hashed, unsigned probe)
+{
+	if (probe < FEW_PROBES)
+		return &index->site_first[(hashed + probe) % SITE_FIRST];
+	hashed += probe;
+	return probe < 2 * FEW_PROBES ? &index->site_second[hashed % SITE_SECOND] :
+	    &index->site[hashed % SITE_SLOTS];
+}
+
+static _Atomic uint64_t *
+module_slot(struct index *index, uint64_t hashed, unsigned probe)
+{
+	hashed += probe;
+	return probe < FEW_PROBES ? &index->module_first[hashed % MODULE_FIRST] :
+	    &index->module[hashed % MODULE_SLOTS];
+}
 
 static _Atomic(struct index *) index_page;
 
@@ -378,11 +411,11 @@ stack_add(struct index *index, struct ring_area *area, const struct stack *st,
 		count_up(&area->sites_full);
 		return 0;
 	}
-	for (; probe < PROBES; probe++) {
+	for (; probe < SITE_PROBES; probe++) {
 		uint64_t there = 0;
 
 		if (atomic_compare_exchange_strong_explicit(
-			&index->site[(hashed + probe) % SITE_SLOTS], &there,
+			site_slot(index, hashed, probe), &there,
 			slot_make(hashed, no), memory_order_acq_rel,
 			memory_order_acquire))
 			break;
@@ -405,10 +438,9 @@ sites_put(const uint64_t *frame, unsigned depth, enum ring_end end)
 	if (area == NULL || depth == 0 || depth > RING_STACK_MAX)
 		return 0;
 	hashed = hash(frame, depth, depth | (uint64_t)end << 8);
-	for (unsigned probe = 0; probe < PROBES; probe++) {
+	for (unsigned probe = 0; probe < SITE_PROBES; probe++) {
 		uint64_t slot = atomic_load_explicit(
-		    &index->site[(hashed + probe) % SITE_SLOTS],
-		    memory_order_acquire);
+		    site_slot(index, hashed, probe), memory_order_acquire);
 
 		if (slot == 0)
 			return stack_add(index, area, &st, hashed, probe);
@@ -605,10 +637,9 @@ sites_module(const struct cfi_object *o)
 	ob.path = o->map->l_name;
 	find_build_id(&ob);
 	hashed = object_hash(&ob);
-	for (unsigned probe = 0; probe < PROBES; probe++) {
+	for (unsigned probe = 0; probe < MODULE_PROBES; probe++) {
 		uint64_t there = 0;
-		_Atomic uint64_t *slot =
-		    &index->module[(hashed + probe) % MODULE_SLOTS];
+		_Atomic uint64_t *slot = module_slot(index, hashed, probe);
 
 		there = atomic_load_explicit(slot, memory_order_acquire);
 		if (there == 0) {

@@ -168,6 +168,25 @@ call_map_wiped(size_t size, size_t wiped)
 	return p;
 }
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+/*
+ * Takes the range's pages together, where nearly all will be written to: a fault for
+ * each costs several times as much.  A hint, since Linux 5.14.  Keeps errno.
+ */
+static inline void
+call_populate(void *at, size_t size)
+{
+	uintptr_t page = libc_page(), from = (uintptr_t)at & ~(page - 1);
+	int saved = errno;
+
+	(void)call_madvise((void *)from, (uintptr_t)at + size - from,
+	    MADV_POPULATE_WRITE);
+	errno = saved;
+}
+
 /* libc's function would leave two of its own signals unblocked. */
 static inline void
 call_block_signals(uint64_t *old)

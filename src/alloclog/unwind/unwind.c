@@ -30,6 +30,7 @@
 
 /* Limits of a thread. */
 #define CHAINS 512		/* a power of two */
+#define CHAINS_FIRST 32		/* as many are used first, on few pages */
 #define CHAIN_PAIRS 20
 #define CHAIN_SINGLES 34	/* a stack that needs more has no chain */
 
@@ -71,6 +72,8 @@ struct stack_cache {
 	bool known;		/* has begun: rules and memos stay for the next thread */
 	uint32_t hits;		/* in this period */
 	uint32_t walks;
+	uint32_t chains_used;	/* less one: more when they fill, and some are then missed */
+	uint32_t kept;		/* chains so far */
 	struct walker walker;
 	uint64_t frame[RING_STACK_MAX];
 	uint64_t key[CHAINS];		/* of the chains: a miss reads no line of theirs */
@@ -87,9 +90,9 @@ chain_key(uintptr_t sp, uintptr_t pc)
 }
 
 static inline unsigned
-chain_index(uint64_t key, uintptr_t sp)
+chain_index(const struct stack_cache *c, uint64_t key, uintptr_t sp)
 {
-	return (unsigned)((key >> 40) ^ (sp >> 4)) % CHAINS;
+	return (unsigned)((key >> 40) ^ (sp >> 4)) & c->chains_used;
 }
 
 /* Adds to *sum how two words at `at` differ from a pair. */
@@ -214,7 +217,7 @@ chain_keep(struct stack_cache *c, unsigned depth, uint32_t site,
 	const struct mapped *mapped = &c->walker.mapped;
 	uintptr_t sp = level_sp(first);
 	uint64_t key = chain_key(sp, first->pc);
-	unsigned at = chain_index(key, sp);
+	unsigned at = chain_index(c, key, sp);
 	struct chain *ch = &c->chain[at];
 	struct making m = { .ch = ch, .sp = sp, .hi = mapped->stack_hi - WORD };
 
@@ -233,6 +236,8 @@ chain_keep(struct stack_cache *c, unsigned depth, uint32_t site,
 	ch->generation = generation;
 	ch->sp = sp;
 	c->key[at] = key;
+	if (++c->kept > 2 * c->chains_used && c->chains_used < CHAINS - 1)
+		c->chains_used = 2 * c->chains_used + 1;
 }
 
 static uint32_t
@@ -257,6 +262,7 @@ site_of(struct stack_cache *c, unsigned depth, uint64_t hash,
 		for (unsigned i = MEMO_WAYS - 1; i > 0; i--)
 			set[i] = set[i - 1];
 		set[0] = hash | site;
+		walker_count_memo(&c->walker);
 	}
 	return site;
 }
@@ -337,7 +343,7 @@ stack_caller(struct stack_cache *c, uintptr_t frame)
 	uint32_t generation = atomic_load_explicit(&rules_generation,
 	    memory_order_relaxed);
 	uint64_t key = chain_key(sp, pc);
-	unsigned at = chain_index(key, sp);
+	unsigned at = chain_index(c, key, sp);
 	const struct chain *ch = &c->chain[at];
 	uint32_t site;
 
@@ -405,6 +411,8 @@ stack_cache_renew(struct stack_cache *c, unsigned depth, bool frees)
 	/* Otherwise zeros, as new or wiped pages are. */
 	if (!c->known) {
 		walker_begin(&c->walker, atomic_load(&rules_generation));
+		c->chains_used = CHAINS_FIRST - 1;
+		call_populate(&c->walker.near, sizeof(c->walker.near));
 		c->generation = c->walker.near.generation;
 		c->known = true;
 	}

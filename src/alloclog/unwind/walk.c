@@ -619,6 +619,7 @@ walker_begin(struct walker *w, uint32_t generation)
 {
 	w->trail_at = TRAIL;
 	w->near.generation = generation;
+	w->memo_sets = MEMO_SETS_FIRST - 1;
 }
 
 void

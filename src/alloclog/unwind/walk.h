@@ -86,6 +86,7 @@ typedef uint64_t __attribute__((may_alias, aligned(1))) mores;
 typedef uint64_t memo;
 #define MEMO_SITE ((uint64_t)RING_SITES - 1)
 #define MEMO_SETS 2048		/* a power of two: walker_memo() takes so many bits */
+#define MEMO_SETS_FIRST 64	/* as many are used first, on few pages */
 #define MEMO_WAYS 4
 
 #define AT_SLOTS 1024		/* words of a stack with a place of their own in w->at */
@@ -107,6 +108,8 @@ struct walker {
 	uint8_t more[TRAIL + MORE_ROUND];	/* LEVEL_MORE or 0; those behind are 0 */
 	unsigned power_of;		/* for hash_of(): depth ... */
 	uint64_t power;			/* ... and FACTOR to its power */
+	uint32_t memo_sets;		/* in use, less one */
+	uint32_t memos;			/* put there so far */
 	struct level trail[TRAIL];
 	struct rules_near near;
 	_Alignas(64) memo memo[MEMO_SETS][MEMO_WAYS];	/* the latest first */
@@ -115,7 +118,15 @@ struct walker {
 static inline memo *
 walker_memo(struct walker *w, uint64_t hash)
 {
-	return w->memo[hash * UINT64_C(0xe7037ed1a0b428db) >> 53];
+	return w->memo[hash * UINT64_C(0xe7037ed1a0b428db) >> 53 & w->memo_sets];
+}
+
+/* One more is put there.  More sets are used as they fill: some are then missed. */
+static inline void
+walker_count_memo(struct walker *w)
+{
+	if (++w->memos > 2 * w->memo_sets && w->memo_sets < MEMO_SETS - 1)
+		w->memo_sets = 2 * w->memo_sets + 1;
 }
 
 /* Begins with zeros. */
