@@ -41,6 +41,24 @@
 #include <sys/types.h>
 
 #define BASE_NELEM(a) (sizeof(a) / sizeof((a)[0]))
+/*
+ * Sets i to the first of 0 to n - 1 for which the condition on i holds; to n if there
+ * is none.  It must hold for all those behind it.
+ *	BASE_FIND_FIRST(i, list->n, list->row[i].addr >= addr);
+ */
+#define BASE_FIND_FIRST(i, n, holds) \
+	do { \
+		uint64_t base_low_ = 0, base_high_ = (n); \
+		\
+		while (base_low_ < base_high_) { \
+			(i) = base_low_ + (base_high_ - base_low_) / 2; \
+			if (holds) \
+				base_high_ = (i); \
+			else \
+				base_low_ = (i) + 1; \
+		} \
+		(i) = base_low_; \
+	} while (0)
 #define BASE_HUGE ((size_t)2 << 20)	/* bytes of a huge page */
 
 /* --- clocks and threads --------------------------------------------------- */

@@ -70,21 +70,12 @@ static const struct {
 static bool
 is_hidden(uint32_t c)
 {
-	size_t lo = 0, hi = BASE_NELEM(hidden);
+	size_t i;
 
 	if ((c & 0xfffe) == 0xfffe)
 		return true;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (c > hidden[mid].last)
-			lo = mid + 1;
-		else if (c < hidden[mid].first)
-			hi = mid;
-		else
-			return true;
-	}
-	return false;
+	BASE_FIND_FIRST(i, BASE_NELEM(hidden), hidden[i].last >= c);
+	return i < BASE_NELEM(hidden) && hidden[i].first <= c;
 }
 
 static locale_t utf8_locale;

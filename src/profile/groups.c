@@ -346,19 +346,11 @@ count_frames(struct grouping *g, const struct entry *e, const uint32_t *lines,
 static int
 count_in_subgroup(struct grouping *g, const struct entry *e, uint64_t key)
 {
-	size_t lo = 0, hi = g->nsubgroups, mid;
+	size_t i;
 
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (g->subgroups[mid].key == key)
-			return grouping_count(&g->subgroups[mid].ranking->g,
-			    e->at);
-		if (g->subgroups[mid].key < key)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return 0;
+	BASE_FIND_FIRST(i, g->nsubgroups, g->subgroups[i].key >= key);
+	return i < g->nsubgroups && g->subgroups[i].key == key ?
+	    grouping_count(&g->subgroups[i].ranking->g, e->at) : 0;
 }
 
 /* True if line i is the first of its function, from line `from` on. */
@@ -930,16 +922,10 @@ rank_in(const struct profile_ranking *r, const struct group *g,
     const uint32_t *order, size_t n)
 {
 	const struct group *all = r->g.groups.item;
-	size_t lo = 0, hi = n, mid;
+	size_t i;
 
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (compare(r, g, &all[order[mid]]) < 0)
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
-	return lo;
+	BASE_FIND_FIRST(i, n, compare(r, g, &all[order[i]]) < 0);
+	return i;
 }
 
 static void

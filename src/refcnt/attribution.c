@@ -83,17 +83,10 @@ refcnt_copy_fini(struct refcnt_copy *c)
 size_t
 refcnt_copy_find(const struct refcnt_copy *c, uint64_t vaddr)
 {
-	size_t low = 0, high = c->n;
+	size_t i;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (c->page[mid].vaddr < vaddr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	BASE_FIND_FIRST(i, c->n, c->page[i].vaddr >= vaddr);
+	return i;
 }
 
 const uint64_t *
@@ -105,18 +98,11 @@ refcnt_copy_counters(const struct refcnt_copy *c, size_t i)
 const struct refcnt_range *
 refcnt_copy_range(const struct refcnt_copy *c, uint64_t vaddr)
 {
-	size_t low = 0, high = c->ranges;
+	size_t i;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (c->range[mid].vaddr <= vaddr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low > 0 && vaddr - c->range[low - 1].vaddr <
-	    c->range[low - 1].len ? &c->range[low - 1] : NULL;
+	BASE_FIND_FIRST(i, c->ranges, c->range[i].vaddr > vaddr);
+	return i > 0 && vaddr - c->range[i - 1].vaddr <
+	    c->range[i - 1].len ? &c->range[i - 1] : NULL;
 }
 
 bool

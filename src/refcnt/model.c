@@ -99,17 +99,10 @@ cell_at(const struct refcnt *r, const struct leaf *l, unsigned page)
 static size_t
 find_leaf(const struct refcnt *r, uint64_t no)
 {
-	size_t from = 0, to = r->leaves;
+	size_t i;
 
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-
-		if (r->leaf[middle].no < no)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from;
+	BASE_FIND_FIRST(i, r->leaves, r->leaf[i].no >= no);
+	return i;
 }
 
 static struct cell *

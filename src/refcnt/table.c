@@ -79,21 +79,14 @@ fill_file(struct file *f, uint64_t at, uint64_t len)
 static int64_t
 set_of(const struct file *f, uint64_t addr)
 {
-	uint32_t from = 0, to = f->slots;
+	uint32_t i;
 
 	/* The last slot that begins at the address or before it. */
-	while (from < to) {
-		uint32_t middle = from + (to - from) / 2;
-
-		if (f->slot[middle].base <= addr)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	if (from == 0 || addr - f->slot[from - 1].base >= f->slot[from - 1].size)
+	BASE_FIND_FIRST(i, f->slots, f->slot[i].base > addr);
+	if (i == 0 || addr - f->slot[i - 1].base >= f->slot[i - 1].size)
 		return -1;
-	return f->before[from - 1] +
-	    (int64_t)((addr - f->slot[from - 1].base) / RCB_PAGE);
+	return f->before[i - 1] +
+	    (int64_t)((addr - f->slot[i - 1].base) / RCB_PAGE);
 }
 
 static uint8_t *

@@ -299,17 +299,10 @@ stream_queue_oldest(const struct stream_queue *q)
 static size_t
 find_gap(const struct stream_queue *q, uint64_t seq)
 {
-	size_t lo = 0, hi = q->ngaps;
+	size_t i;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (gap_at(q, mid)->end > seq)
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
-	return lo;
+	BASE_FIND_FIRST(i, q->ngaps, gap_at(q, i)->end > seq);
+	return i;
 }
 
 /* The entry of a sequence number between gaps i - 1 and i. */

@@ -449,20 +449,10 @@ fail:
 static const struct module *
 find_module(const struct symbol_modules *t, uint64_t addr)
 {
-	size_t lo = 0, hi = t->n;
+	size_t i;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		const struct module *m = &t->module[mid];
-
-		if (addr <= m->start)
-			hi = mid;
-		else if (addr > m->end)
-			lo = mid + 1;
-		else
-			return m;
-	}
-	return NULL;
+	BASE_FIND_FIRST(i, t->n, t->module[i].end >= addr);
+	return i < t->n && t->module[i].start < addr ? &t->module[i] : NULL;
 }
 
 bool

@@ -1357,19 +1357,12 @@ capture_stress(const struct capture *c, size_t i)
 const struct capture_stress *
 capture_stress_at(const struct capture *c, int64_t ms)
 {
-	size_t lo = 0, hi = c->stress.n;
+	size_t i;
 
-	if (hi == 0)
+	if (c->stress.n == 0)
 		return NULL;
-	while (hi - lo > 1) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (c->stress.at[mid].ms <= ms)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	return &c->stress.at[lo];
+	BASE_FIND_FIRST(i, c->stress.n, c->stress.at[i].ms > ms);
+	return &c->stress.at[i > 0 ? i - 1 : 0];
 }
 
 /* --- clocks ------------------------------------------------------------- */

@@ -274,22 +274,21 @@ load_checkpoint(struct capture *c, struct reader_part *p, size_t check,
 	return 0;
 }
 
+/* The event behind the last one of a block. */
+static uint64_t
+end_of(const struct entry *e)
+{
+	return e->first + (e->kind == FORMAT_EVENTS ? e->count : 1);
+}
+
 /* The part's first block that ends after the event `seq`. */
 static size_t
 block_of(const struct capture *c, const struct reader_part *p, uint64_t seq)
 {
-	size_t lo = 0, hi = p->events.n;
+	size_t i;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		const struct entry *e = &c->entries.at[p->events.at[mid]];
-
-		if (e->first + (e->kind == FORMAT_EVENTS ? e->count : 1) > seq)
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
-	return lo;
+	BASE_FIND_FIRST(i, p->events.n, end_of(&c->entries.at[p->events.at[i]]) > seq);
+	return i;
 }
 
 /*

@@ -81,21 +81,14 @@ has_address(const struct memory *m, size_t i, uint64_t address)
 static size_t
 find_piece(struct memory *m, uint64_t address)
 {
-	size_t lo = 0, hi = m->n;
+	size_t i;
 
 	if (has_address(m, m->last, address))
 		return m->last;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (m->piece[mid].lo <= address)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (lo == 0 || !has_address(m, lo - 1, address))
+	BASE_FIND_FIRST(i, m->n, m->piece[i].lo > address);
+	if (i == 0 || !has_address(m, i - 1, address))
 		return m->n;
-	return m->last = lo - 1;
+	return m->last = i - 1;
 }
 
 size_t

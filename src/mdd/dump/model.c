@@ -80,18 +80,10 @@ dump_name_thread(struct dump *d, uint32_t number, const char *name)
 const struct dump_module *
 dump_module(const struct dump *d, uint64_t address)
 {
-	size_t lo = 0, hi = d->nmodules;
+	size_t i;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (d->module[mid].lo <= address)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo > 0 && address < d->module[lo - 1].hi ? &d->module[lo - 1] :
-	    NULL;
+	BASE_FIND_FIRST(i, d->nmodules, d->module[i].lo > address);
+	return i > 0 && address < d->module[i - 1].hi ? &d->module[i - 1] : NULL;
 }
 
 /* --- what follows from the tables ------------------------------------------- */

@@ -133,17 +133,10 @@ take_firmware(struct dump *d, const struct memory *m)
 static bool
 has_record(const struct dump *d, const struct maps_line *line)
 {
-	size_t lo = 0, hi = d->nrecords;
+	size_t i;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (d->record[mid].address < line->start)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < d->nrecords && d->record[lo].address < line->end;
+	BASE_FIND_FIRST(i, d->nrecords, d->record[i].address >= line->start);
+	return i < d->nrecords && d->record[i].address < line->end;
 }
 
 /* "[heap]"; and arenas of threads, which begin at a multiple of their size. */

@@ -61,18 +61,11 @@ static size_t
 read_segments(const struct core_file *c, uint64_t address, uint8_t *out,
     size_t n)
 {
-	size_t lo = 0, hi = c->n, done = 0, got, want;
+	size_t at, done = 0, got, want;
 	uint64_t skip;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (c->segment[mid].lo <= address)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	for (size_t i = lo - 1; lo > 0 && i < c->n && done < n; i++) {
+	BASE_FIND_FIRST(at, c->n, c->segment[at].lo > address);
+	for (size_t i = at - 1; at > 0 && i < c->n && done < n; i++) {
 		const struct segment *s = &c->segment[i];
 
 		if (address + done < s->lo || address + done - s->lo >= s->bytes)
@@ -269,17 +262,10 @@ permit(const struct take *t, uint64_t address, struct take_mapping *m)
 static size_t
 segment_from(const struct take *t, size_t segments, uint64_t address)
 {
-	size_t lo = 0, hi = segments;
+	size_t i;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (t->maps.at[mid].lo < address)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	BASE_FIND_FIRST(i, segments, t->maps.at[i].lo >= address);
+	return i;
 }
 
 /*

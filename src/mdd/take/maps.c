@@ -109,16 +109,8 @@ take_maps_text(const struct take_maps *maps)
 const struct take_mapping *
 take_mapping_at(const struct take_maps *maps, uint64_t address)
 {
-	size_t lo = 0, hi = maps->n;
+	size_t i;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (maps->at[mid].lo <= address)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo > 0 && address < maps->at[lo - 1].hi ? &maps->at[lo - 1] :
-	    NULL;
+	BASE_FIND_FIRST(i, maps->n, maps->at[i].lo > address);
+	return i > 0 && address < maps->at[i - 1].hi ? &maps->at[i - 1] : NULL;
 }

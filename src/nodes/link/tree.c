@@ -142,17 +142,10 @@ sort_by_start(struct tree *tree)
 static const struct nodes_branch *
 find_branch(const struct tree *tree, size_t at)
 {
-	size_t low = 0, high = tree->branches - 1;
+	size_t i;
 
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (tree->branch[mid].at < at)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return &tree->branch[low];
+	BASE_FIND_FIRST(i, tree->branches - 1, tree->branch[i].at >= at);
+	return &tree->branch[i];
 }
 
 /* Parents are numbers of targets here. */

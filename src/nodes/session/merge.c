@@ -69,16 +69,10 @@ merge_settled(const struct merge *m, uint64_t cursor)
 static size_t
 parts_before(const struct merge *m, uint64_t seq)
 {
-	size_t low = 0, high = m->n, mid;
+	size_t i;
 
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (m->part[mid].as_of < seq)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	BASE_FIND_FIRST(i, m->n, m->part[i].as_of >= seq);
+	return i;
 }
 
 bool

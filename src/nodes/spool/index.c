@@ -67,17 +67,10 @@ spool_skip_names(struct spool *s, unsigned n)
 static size_t
 place_of(const struct spool *s, const char *name)
 {
-	size_t low = 0, high = s->n;
+	size_t i;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (strcmp(s->entry[mid]->name, name) < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	BASE_FIND_FIRST(i, s->n, strcmp(s->entry[i]->name, name) >= 0);
+	return i;
 }
 
 static struct spool_entry *

@@ -35,18 +35,13 @@ page_is_listed(const struct page_view *v, const struct blk *b)
 uint64_t
 page_blocks_until(const struct page_view *v, uint64_t seq)
 {
-	uint64_t lo = 0, hi = page_view_total(v), mid;
+	uint64_t i;
 	struct blk b;
 
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (blklist_window(v->look->list, BLKLIST_BY_AGE, false, mid,
-		    &b, 1) != 1 || (int64_t)(b.seq - seq) > 0)
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
-	return lo;
+	BASE_FIND_FIRST(i, page_view_total(v),
+	    blklist_window(v->look->list, BLKLIST_BY_AGE, false, i, &b, 1) != 1 ||
+	    (int64_t)(b.seq - seq) > 0);
+	return i;
 }
 
 bool

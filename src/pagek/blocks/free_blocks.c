@@ -231,16 +231,10 @@ static size_t
 count_gaps(const struct page_gaps *g,
     uint64_t (*key)(const struct page_gaps *, size_t), uint64_t limit)
 {
-	size_t lo = 0, hi = g->n, mid;
+	size_t i;
 
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (key(g, mid) < limit)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	BASE_FIND_FIRST(i, g->n, key(g, i) >= limit);
+	return i;
 }
 
 static uint64_t

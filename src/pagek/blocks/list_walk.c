@@ -1,3 +1,4 @@
+#include "../../base/base.h"
 #include "list_walk.h"
 
 #define GROWTH 65536	/* new blocks that a walk passes even in a small list */
@@ -45,28 +46,20 @@ page_walk_begin_behind(struct page_walk *w, const struct blklist *list,
 void
 page_walk_resume(struct page_walk *w, const struct blklist *list)
 {
-	uint64_t lo = 0, hi, mid;
+	uint64_t n, at;
 	struct blk b;
 
 	w->over = w->over || list == NULL;
 	if (!w->any || w->over)
 		return;
-	hi = blklist_counts(list)->aRecActive;
-	if (w->offs > 0 && w->offs <= hi && blklist_window(list, w->order,
+	n = blklist_counts(list)->aRecActive;
+	if (w->offs > 0 && w->offs <= n && blklist_window(list, w->order,
 	    w->reverse, w->offs - 1, &b, 1) == 1 && b.seq == w->last.seq &&
 	    b.addr == w->last.addr && blk_layer(&b) == blk_layer(&w->last))
 		return;
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (blklist_window(list, w->order, w->reverse, mid, &b, 1) !=
-		    1)
-			hi = mid;
-		else if (has_passed(w, &b))
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	w->offs = lo;
+	BASE_FIND_FIRST(at, n, blklist_window(list, w->order, w->reverse, at, &b,
+	    1) != 1 || !has_passed(w, &b));
+	w->offs = at;
 }
 
 void

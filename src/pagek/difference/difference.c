@@ -541,16 +541,10 @@ pass_new(struct difference *s, const struct page *page,
 static bool
 is_copied(const struct page_marked *m, uint64_t seq)
 {
-	size_t lo = 0, hi = m->ncopy, mid;
+	size_t i;
 
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if ((int64_t)(m->copy[mid].seq - seq) < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < m->ncopy && m->copy[lo].seq == seq;
+	BASE_FIND_FIRST(i, m->ncopy, (int64_t)(m->copy[i].seq - seq) >= 0);
+	return i < m->ncopy && m->copy[i].seq == seq;
 }
 
 /* The root was not freed after all; end_walk() drops its row. */

@@ -149,7 +149,8 @@ page_groups_at(const struct page_groups *g, uint64_t at,
     struct page_group_at *out)
 {
 	const struct page_branches *bs = g->branches;
-	size_t lo = 0, hi, mid;
+	const struct page_run *run;
+	size_t i;
 
 	if (at >= g->rows)
 		return false;
@@ -158,17 +159,12 @@ page_groups_at(const struct page_groups *g, uint64_t at,
 			.index = (size_t)at, .left = g->rows - at };
 		return true;
 	}
-	for (hi = bs->nrun; hi - lo > 1;) {
-		mid = lo + (hi - lo) / 2;
-		if (bs->run[mid].from <= at)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	*out = (struct page_group_at){ .what = bs->run[lo].what,
-		.branch = bs->run[lo].branch,
-		.index = bs->run[lo].first + (size_t)(at - bs->run[lo].from),
-		.left = bs->run[lo].from + bs->run[lo].n - at };
+	/* The first run begins at row 0. */
+	BASE_FIND_FIRST(i, bs->nrun, bs->run[i].from > at);
+	run = &bs->run[i - 1];
+	*out = (struct page_group_at){ .what = run->what, .branch = run->branch,
+		.index = run->first + (size_t)(at - run->from),
+		.left = run->from + run->n - at };
 	if (out->what == ROW_OMITTED && is_filled(out->branch))
 		out->omitted = count_omitted(out->branch);
 	return true;

@@ -63,21 +63,14 @@ ranges_sort(struct ranges *t)
 const struct range *
 ranges_find(const struct ranges *t, uint64_t addr)
 {
-	size_t lo = 0, hi = t->n;
+	size_t i;
 
 	/* The first that begins beyond addr; candidates are before. */
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (t->r[mid].lo > addr)
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
-	while (lo > 0 && t->r[lo - 1].reach > addr) {
-		lo--;
-		if (t->r[lo].hi > addr)
-			return &t->r[lo];
+	BASE_FIND_FIRST(i, t->n, t->r[i].lo > addr);
+	while (i > 0 && t->r[i - 1].reach > addr) {
+		i--;
+		if (t->r[i].hi > addr)
+			return &t->r[i];
 	}
 	return NULL;
 }
@@ -280,20 +273,13 @@ end_sizeless(struct ranges *t, size_t first)
 {
 	for (size_t i = t->n; i-- > first;) {
 		struct range *r = &t->r[i];
-		size_t lo = 0, hi = first;
+		size_t next;
 
-		while (lo < hi) {
-			size_t mid = lo + (hi - lo) / 2;
-
-			if (t->r[mid].lo > r->lo)
-				hi = mid;
-			else
-				lo = mid + 1;
-		}
-		if (lo > 0 && t->r[lo - 1].lo == r->lo)
+		BASE_FIND_FIRST(next, first, t->r[next].lo > r->lo);
+		if (next > 0 && t->r[next - 1].lo == r->lo)
 			end_range(r, r->lo);
-		if (lo < first)
-			end_range(r, t->r[lo].lo);
+		if (next < first)
+			end_range(r, t->r[next].lo);
 		if (i + 1 < t->n)
 			end_range(r, t->r[i + 1].lo > r->lo ?
 			    t->r[i + 1].lo : t->r[i + 1].hi);

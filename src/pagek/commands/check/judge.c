@@ -65,25 +65,19 @@ peak_bytes(const struct judge *j, const struct nodes_look *look)
 static double
 count_older(const struct nodes_look *look, uint64_t ms)
 {
-	uint64_t low = 0, high = blklist_counts(look->list)->aRecActive;
+	uint64_t at;
 	double weight = 0;
 	struct blk b[256];
 	uint64_t n, i;
 
-	while (low < high) {
-		uint64_t middle = low + (high - low) / 2;
-
-		if (blklist_window(look->list, BLKLIST_BY_AGE, false, middle,
-		    b, 1) == 1 && look->now_ms - b->ms > (int64_t)ms)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	BASE_FIND_FIRST(at, blklist_counts(look->list)->aRecActive,
+	    blklist_window(look->list, BLKLIST_BY_AGE, false, at, b, 1) != 1 ||
+	    look->now_ms - b->ms <= (int64_t)ms);
 	if (look->sample == 0)
-		return (double)low;
-	for (i = 0; i < low; i += n) {
+		return (double)at;
+	for (i = 0; i < at; i += n) {
 		n = blklist_window(look->list, BLKLIST_BY_AGE, false, i, b,
-		    low - i < BASE_NELEM(b) ? (size_t)(low - i) :
+		    at - i < BASE_NELEM(b) ? (size_t)(at - i) :
 		    BASE_NELEM(b));
 		if (n == 0)
 			break;
