@@ -230,7 +230,29 @@ static int on_short_sleep(struct kprobe *p, struct pt_regs *regs)
 	return 0;
 }
 
+/* Called by each read: a kprobe that is not hit says that all of them are off. */
+static bool hit;
+
+static noinline void check_point(void)
+{
+	asm volatile("");
+}
+
+static int on_check_point(struct kprobe *p, struct pt_regs *regs)
+{
+	hit = true;
+	return 0;
+}
+
+static bool probes_work(void)
+{
+	WRITE_ONCE(hit, false);
+	check_point();
+	return READ_ONCE(hit);
+}
+
 static struct kprobe probes[] = {
+	{ .addr = (kprobe_opcode_t *)check_point, .pre_handler = on_check_point },
 	{ .symbol_name = "wakeup_kswapd", .pre_handler = on_wakeup_kswapd },
 	{ .symbol_name = "try_to_free_pages", .pre_handler = on_reclaim },
 	{ .symbol_name = "out_of_memory", .pre_handler = on_oom },
@@ -311,6 +333,11 @@ static int show(struct seq_file *m, void *v)
 
 	mutex_lock(&lock);
 	sum_up(now);
+	if (!probes_work()) {
+		memcpy(base, now, sizeof(base));
+		mutex_unlock(&lock);
+		return -ENODATA;
+	}
 	/* A request between the slow path and the tracepoint is not in the total. */
 	if ((long)(now[0] - base[0]) < 0)
 		now[0] = base[0];
@@ -413,6 +440,11 @@ static int __init start(void)
 			err = tracepoint_probe_register(tps[ntp].tp, tps[ntp].probe, NULL);
 		if (err)
 			goto fail;
+	}
+	if (!probes_work()) {
+		pr_err("heapstress: kprobes are switched off: nothing is counted\n");
+		stop();
+		return -EOPNOTSUPP;
 	}
 	sum_up(base);	/* the probes did not start at once */
 	err = -ENOMEM;
