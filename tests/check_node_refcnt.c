@@ -102,6 +102,14 @@ ask(uint64_t from, struct wire_msg *r)
 		    r->touched.rows.p + i, r->touched.counters), 0);
 }
 
+/* A period has a hundred of them. */
+static void
+run_a_moment(void)
+{
+	uv_run(&loop, UV_RUN_NOWAIT);
+	usleep(1000);
+}
+
 static void
 pass_until(uint64_t no, void (*work)(void))
 {
@@ -110,7 +118,7 @@ pass_until(uint64_t no, void (*work)(void))
 	for (ask(0, &r); r.touched.no < no; ask(0, &r)) {
 		if (work != NULL)
 			work();
-		uv_run(&loop, UV_RUN_NOWAIT);
+		run_a_moment();
 	}
 }
 
@@ -161,7 +169,7 @@ static void
 await_threads(unsigned n)
 {
 	while (threads() != n)
-		sched_yield();
+		usleep(1000);
 }
 
 CASE("touches", .setup = setup, .teardown = teardown, .seconds = 60);
@@ -451,7 +459,7 @@ TEST(a_process_that_is_gone_is_said)
 	switch_pages(WIRE_COUNT_ON, at(0), 1, 1);
 	do {
 		ask(0, &r);
-		uv_run(&loop, UV_RUN_NOWAIT);
+		run_a_moment();
 	} while (r.touched.why.len == 0);
 	ck_assert_uint_eq(r.touched.no, 0);
 	ck_assert_uint_eq(row[0].counter[0], 0);
@@ -831,7 +839,7 @@ count_writes(uint64_t vaddr, uint64_t len)
 	page_ask(&p, &m, &r);
 	ck_assert_uint_eq(r.type, WIRE_COUNTED);
 	while (!awaits())
-		sched_yield();
+		usleep(1000);
 }
 
 static void
@@ -852,7 +860,7 @@ TEST(writes_are_counted_by_the_descriptor_of_the_target)
 	give(getpid(), k->stream, make_userfaultfd(), 0);
 	do {
 		ask(0, &r);
-		uv_run(&loop, UV_RUN_NOWAIT);
+		run_a_moment();
 	} while (r.touched.why.len > 0 || r.touched.no == 0);
 	pass_periods(3, write_some);
 	ask(0, &r);
@@ -890,7 +898,7 @@ TEST(a_target_that_has_no_descriptor_says_why)
 	give(getpid(), k->stream, -1, EMFILE);
 	do {
 		ask(0, &r);
-		uv_run(&loop, UV_RUN_NOWAIT);
+		run_a_moment();
 		snprintf(why, sizeof why, "%.*s", (int)r.touched.why.len,
 		    r.touched.why.s);
 	} while (strstr(why, strerror(EMFILE)) == NULL);

@@ -896,7 +896,7 @@ TEST(a_dead_process_and_anothers_files_are_told_apart)
 
 CASE("threads", .setup = start, .teardown = stop, .seconds = 60);
 
-#define PERIODS 20000
+#define PERIODS check_rounds(20000)
 #define WIDE_NODES 64		/* a long set takes longer to write */
 
 static atomic_bool written;
@@ -904,8 +904,10 @@ static atomic_bool written;
 static void *
 write_periods(void *arg)
 {
+	int periods = PERIODS;
+
 	(void)arg;
-	for (int i = 0; i < PERIODS; i++) {
+	for (int i = 0; i < periods; i++) {
 		for (unsigned node = 0; node < WIDE_NODES; node++)
 			refcnt_count(counts, BASE, node, 1000, 1, i);
 		if (refcnt_table_write(table, counts, why) < 0)
@@ -938,6 +940,6 @@ TEST(a_set_is_never_seen_half_written)
 		last = w;
 	}
 	pthread_join(thread, NULL);
-	ck_assert_uint_eq(w.refcnt[0], PERIODS * 1001);
+	ck_assert_uint_eq(w.refcnt[0], (uint64_t)PERIODS * 1001);
 	pk_rcb_unmap(r);
 }

@@ -695,7 +695,7 @@ TEST(within_a_gap_is_the_list_before_it)
 	to = latest_of(21000);
 	ck_assert_int_gt(to - from, 10);
 	replay_up("begin");
-	for (size_t i = 0; i < 40; i++) {
+	for (size_t i = 0; i < (size_t)check_rounds(40); i++) {
 		int64_t at = i == 0 ? from - 1 : i == 1 ? from : i == 2 ? to :
 		    i == 3 ? to - 1 : from - 5 + any((unsigned)(to - from) + 10);
 

@@ -164,15 +164,31 @@ harness_print_seed(const char *file, int line)
 	(harness_print_seed(file, line), \
 	_ck_assert_failed(file, line, __VA_ARGS__))
 
+static inline bool
+check_is_shortened(void)
+{
+#ifdef SANITIZED
+	return getenv("CHECK_LONG") == NULL;
+#else
+	return false;
+#endif
+}
+
 /* Rounds of a random loop: a third under a sanitizer, unless CHECK_LONG is set. */
 static inline int
 check_rounds(int all)
 {
-#ifdef SANITIZED
-	if (getenv("CHECK_LONG") == NULL)
-		return (all + 2) / 3;
-#endif
-	return all;
+	return check_is_shortened() ? (all + 2) / 3 : all;
+}
+
+/*
+ * The step of a loop that tries every size or place: 1, but that one under a
+ * sanitizer, unless CHECK_LONG is set.  A prime number meets all residues.
+ */
+static inline int
+check_stride(int shortened)
+{
+	return check_is_shortened() ? shortened : 1;
 }
 
 /*

@@ -152,18 +152,18 @@ answers() {
 } 2>/dev/null
 
 damages_have_one_answer() {
-	"$B/tests/capture/write_capture" large 1500000 large || return 1
-	while read -r kind where words; do
+	while read -r kind where events words; do
+		"$B/tests/capture/write_capture" large "$events" large || return 1
 		lost=$(python3 flip.py "$kind" "$where" large bad) || return 1
 		answers ./bad >got
 		grep -c . got | grep -qx 3 && grep -qx "lost $lost" got &&
 		    grep -q '^status 5$' got && grep -q "$words" got ||
 		    { echo "$kind $where $lost"; cat got; return 1; }
 	done <<-E
-		6 payload its [0-9,]* events are lost
-		6 head the block is damaged
-		7 payload no event is lost
-		8 payload no event is lost
+		6 payload 420000 its [0-9,]* events are lost
+		6 head 1000000 the block is damaged
+		7 payload 420000 no event is lost
+		8 payload 420000 no event is lost
 	E
 	rm large bad
 	PYTHONMALLOC=malloc "$pagek" record -q -o holed --ring 8m --stack 0 -- \
