@@ -40,21 +40,23 @@ known() {
 	[ "$status" = 0 ] || cat "$tmp/run$n"
 	# It ends by our signal, and pagek says so.
 	wait "$run"
+	# The node was late on a busy machine: once more.
+	[ "$status" = 0 ] || ! grep -q 'within 50 ms' "$tmp/run$n" || return 2
 	return "$status"
 }
 
 for variant in $variants; do
 	for program in plain cxx signal garbage plugins; do
 		rule "$program as $variant: every stack is the one that it knows" \
-		    known "$variant" "$program" 16
+		    tries known "$variant" "$program" 16
 	done
 	rule "threads as $variant, with a child and its child: likewise" \
-	    known "$variant" threads 16 3
+	    tries known "$variant" threads 16 3
 done
 for depth in 1 3 64; do
 	for program in plain cxx signal garbage; do
 		rule "$program, $depth frames deep: likewise" \
-		    known gcc-O2 "$program" "$depth"
+		    tries known gcc-O2 "$program" "$depth"
 	done
 done
 loader=$(readelf -l "$B/tests/chains/gcc-O2/plain" |
@@ -63,7 +65,7 @@ for variant in $variants; do
 	case $variant in
 	gcc-O2 | gcc-gaps | gcc-nopie)
 		rule "plain as $variant, given to the loader: likewise" \
-		    known "$variant" plain 16
+		    tries known "$variant" plain 16
 		;;
 	esac
 done
