@@ -665,48 +665,100 @@ file_of(const struct keeper *k)
 	return st.st_ino;
 }
 
+/* A target that maps its areas, as far as its keeper sees. */
+static struct ring_area *
+join(struct keeper *k, int its[3])
+{
+	struct ring_area *area = mmap(NULL, RING_ALIGN(ring_area_size()),
+	    PROT_READ | PROT_WRITE, MAP_SHARED, its[0], 0);
+
+	ck_assert_ptr_ne(area, MAP_FAILED);
+	atomic_store(&area->magic, RING_MAGIC);
+	takeover_give_areas(k, its);
+	k->sandbox.known = true;
+	k->visits.joined_ms = mono_ms(mono_now());
+	keeper_pass(k, k->visits.joined_ms);
+	return area;
+}
+
+static void
+leave(struct ring_area *area)
+{
+	munmap(area, RING_ALIGN(ring_area_size()));
+}
+
 /* A successor that has the file all the same finds no target in it. */
-TEST(memory_of_an_ended_target_comes_again_without_its_words)
+TEST(what_a_target_leaves_is_stored_and_comes_again_without_its_words)
 {
 	struct keeper *k;
 	struct takeover_image *image;
+	struct ring_area *area;
 	int its[3];
 	ino_t file;
 
 	zeros_keep();
+	expect_stored("0000000000000007");
 	k = another(STREAM + 1, its);
+	expect_stored("0000000000000008");
 	image = image_of(k);
 	file = file_of(k);
+	leave(join(k, its));
 	ck_assert_uint_ne(image->committed, 0);
+	keeper_end(k, WIRE_S_ENDED, 0, NULL);
+	ck_assert_uint_ne(image->is_void, 0);
 	keeper_unref(k);
 	close_all(its);
 	ck_assert_uint_eq(image->stream, 0);
 	ck_assert_uint_eq(image->committed, 0);
-	k = another(STREAM + 2, its);
+	ck_assert_int_eq(keeper_new(&k, &node, &(struct keeper_opts){
+	    .with_feed = true, .again = true, .max = 4096 }, its), 0);
+	k->stream = STREAM + 2;
+	ck_assert_int_eq(takeover_store(k, its), 0);
+	ck_assert_uint_eq(image->image.pid, 0);
+	k->image.pid = getpid();
+	takeover_assign(k);
 	ck_assert_uint_eq(file_of(k), file);
 	ck_assert_uint_eq(image->stream, STREAM + 2);
+	ck_assert_uint_eq(image->place, STREAM + 1);
 	ck_assert_uint_eq(image->is_void, 0);
+	ck_assert_ptr_nonnull(takeover_valid_slot(k->takeover.memory));
+	area = mmap(NULL, RING_ALIGN(ring_area_size()), PROT_READ, MAP_SHARED,
+	    its[0], 0);
+	ck_assert_ptr_ne(area, MAP_FAILED);
+	ck_assert_uint_eq(area->magic, 0);
+	leave(area);
+	expect_no_more();
 	keeper_unref(k);
+	expect_removed("pagek.t.0000000000000008");
 	close_all(its);
 	munmap(image, sizeof *image);
 }
 
-/* The store has it under the name of the one before. */
-TEST(memory_that_cannot_be_removed_does_not_come_again)
+/* Each for a reason: a mapping that stays, the way it ended, a user, a sandbox. */
+LOOP_TEST(what_a_process_may_still_write_is_for_nobody_else, 0, 4)
 {
-	struct takeover_image *image;
+	struct ring_area *area;
 	struct keeper *k;
 	int its[3];
 
 	zeros_keep();
+	expect_stored("0000000000000007");
 	k = another(STREAM + 1, its);
-	image = image_of(k);
-	node.store.fds.gone = true;
+	expect_stored("0000000000000008");
+	area = join(k, its);
+	if (_i != 0)
+		leave(area);
+	if (_i == 2)
+		k->image.uid++;
+	if (_i == 3)
+		k->sandbox.locked = true;
+	keeper_end(k, WIRE_S_ENDED, 0, _i == 1 ? "not seen" : NULL);
+	expect_removed("pagek.t.0000000000000008");
 	keeper_unref(k);
+	ck_assert(!takeover_has_idle(&node));
+	if (_i == 0)
+		leave(area);
 	close_all(its);
-	ck_assert_uint_eq(image->stream, STREAM + 1);
-	ck_assert_uint_ne(image->is_void, 0);
-	munmap(image, sizeof *image);
 }
 
 /* --- references to pages ---------------------------------------------------- */

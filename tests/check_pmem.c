@@ -230,9 +230,9 @@ LOOP_TEST(pieces_come_whatever_was_expected, 0, BASE_NELEM(no_size))
 	pmem_free(kept);
 }
 
-/* --- files that come again -------------------------------------------------- */
+/* --- files that begin again -------------------------------------------------- */
 
-#define MUCH ((size_t)1 << 20)		/* more than an idle file may have used */
+#define MUCH ((size_t)1 << 20)		/* more than such a file may have used */
 
 static ino_t
 inode_of(const struct pmem *memory)
@@ -245,7 +245,7 @@ inode_of(const struct pmem *memory)
 
 /* A file that was used: `from` and `bytes` say where. */
 static struct pmem *
-used(size_t from, size_t bytes, size_t *size)
+used(size_t from, size_t bytes)
 {
 	struct pmem *memory;
 	char *p;
@@ -257,104 +257,69 @@ used(size_t from, size_t bytes, size_t *size)
 	p = pmem_take(memory, LARGE);
 	ck_assert_ptr_nonnull(p);
 	memset(p + from, 'x', bytes);
-	*size = LARGE + 2 * BASE_HUGE;
 	return memory;
 }
 
 CASE("again", .setup = zeros_keep);
 
-TEST(a_file_comes_again_as_zeros_and_for_other_pieces)
+TEST(a_file_begins_again_as_zeros_and_for_other_pieces)
 {
-	struct pmem *memory, *again, *next;
+	struct pmem *memory, *next;
 	ino_t inode;
-	size_t size;
 	char *p;
 
-	memory = used(LARGE - SMALL, SMALL, &size);
+	memory = used(LARGE - SMALL, SMALL);
 	inode = inode_of(memory);
 	ck_assert_int_eq(pmem_open(&next, dup_of(memory)), 0);
 	pmem_free(next);
-	pmem_reuse(memory);
-	ck_assert_int_eq(pmem_new(&again, "test", size), 0);
-	ck_assert_uint_eq(inode_of(again), inode);
-	ck_assert_uint_eq(pmem_opens(again), 0);
-	p = pmem_take(again, LARGE);
+	ck_assert(pmem_reset(memory));
+	ck_assert_uint_eq(inode_of(memory), inode);
+	ck_assert_uint_eq(pmem_opens(memory), 0);
+	p = pmem_take(memory, LARGE);
 	ck_assert_ptr_nonnull(p);
 	ck_assert(p[0] == 0 && memcmp(p, p + 1, LARGE - 1) == 0);
-	p = pmem_take(again, SMALL);
+	p = pmem_take(memory, SMALL);
 	ck_assert_ptr_nonnull(p);
 	ck_assert(p[0] == 0 && memcmp(p, p + 1, SMALL - 1) == 0);
-	pmem_free(again);
-}
-
-TEST(a_file_much_of_which_was_used_does_not_come_again)
-{
-	struct pmem *memory, *again;
-	ino_t inode;
-	size_t size;
-	int fd;
-
-	memory = used(0, MUCH, &size);
-	inode = inode_of(memory);
-	fd = dup_of(memory);
-	pmem_reuse(memory);
-	ck_assert_int_eq(pmem_new(&again, "test", size), 0);
-	ck_assert_uint_ne(inode_of(again), inode);
-	pmem_free(again);
-	close(fd);
-}
-
-/* Another name, another size, and one with a piece behind what was expected. */
-LOOP_TEST(a_file_comes_again_only_as_what_it_was, 0, 3)
-{
-	struct pmem *memory, *again;
-	ino_t inode;
-	size_t size;
-	int fd;
-
-	memory = used(0, SMALL, &size);
-	inode = inode_of(memory);
-	fd = dup_of(memory);
-	if (_i == 2)
-		ck_assert_ptr_nonnull(pmem_take(memory, LARGE));
-	pmem_reuse(memory);
-	ck_assert_int_eq(pmem_new(&again, _i == 0 ? "other" : "test",
-	    _i == 1 ? size + LARGE : size), 0);
-	ck_assert_uint_ne(inode_of(again), inode);
-	pmem_free(again);
-	close(fd);
-}
-
-TEST(a_file_that_another_process_made_does_not_come_again)
-{
-	struct pmem *memory, *next, *again;
-	ino_t inode;
-	size_t size;
-
-	memory = used(0, SMALL, &size);
-	inode = inode_of(memory);
-	ck_assert_int_eq(pmem_open(&next, dup_of(memory)), 0);
-	pmem_reuse(next);
-	ck_assert_int_eq(pmem_new(&again, "test", size), 0);
-	ck_assert_uint_ne(inode_of(again), inode);
-	pmem_free(again);
 	pmem_free(memory);
 }
 
-TEST(no_file_is_idle_while_descriptors_are_few)
+TEST(a_file_much_of_which_was_used_does_not_begin_again)
+{
+	struct pmem *memory = used(0, MUCH);
+
+	ck_assert(!pmem_reset(memory));
+	pmem_free(memory);
+}
+
+TEST(a_file_with_a_piece_behind_what_was_expected_does_not_begin_again)
+{
+	struct pmem *memory = used(0, SMALL);
+
+	ck_assert_ptr_nonnull(pmem_take(memory, LARGE));
+	ck_assert(!pmem_reset(memory));
+	pmem_free(memory);
+}
+
+TEST(a_file_that_another_process_made_does_not_begin_again)
+{
+	struct pmem *memory, *next;
+
+	memory = used(0, SMALL);
+	ck_assert_int_eq(pmem_open(&next, dup_of(memory)), 0);
+	ck_assert(!pmem_reset(next));
+	pmem_free(next);
+	pmem_free(memory);
+}
+
+TEST(no_file_begins_again_while_descriptors_are_few)
 {
 	struct rlimit few = { 8, 8 };
-	struct pmem *memory;
-	char link[32], to[64];
-	size_t size;
-	int fd;
+	struct pmem *memory = used(0, SMALL);
 
-	memory = used(0, SMALL, &size);
-	fd = pmem_fd(memory);
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
-	pmem_reuse(memory);
-	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-	ck_assert_int_lt(readlink(link, to, sizeof to), 0);
+	ck_assert(!pmem_reset(memory));
+	pmem_free(memory);
 }
 
 /* --- huge pages --------------------------------------------------------------- */

@@ -159,6 +159,11 @@ size_t zeros_pages(size_t bytes);
 /* Turns reuse on, unless address space or data is limited. */
 void zeros_keep(void);
 bool zeros_are_kept(void);
+/*
+ * True if the page is in the memory of this process and of no other one, after
+ * zeros_keep(); false also if the kernel does not tell.
+ */
+bool zeros_page_is_alone(const void *);
 
 /* --- numbers in columns (format.c) ---------------------------------------- */
 

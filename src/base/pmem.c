@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +38,7 @@ struct piece {
 
 struct pmem {
 	int fd;
-	const char *name;	/* NULL: another process made it */
+	bool is_ours;		/* this process made it */
 	struct pmem_head *head;	/* the file's first page */
 	char *all;		/* the file's first `expected` bytes in one mapping, or NULL */
 	size_t expected;
@@ -119,44 +118,9 @@ map_all(int fd, size_t *expected)
 	    map_aligned(fd, bytes, 0, BASE_HUGE) : NULL;
 }
 
-/* --- idle files ----------------------------------------------------------- */
+/* --- using it again ------------------------------------------------------- */
 
-#define IDLE 8		/* files: small targets end about as fast as others begin */
-#define IDLE_BYTES ((size_t)512 << 10)	/* that a file may have used */
-
-static struct pmem *idle[IDLE];
-static unsigned oldest;
-static pthread_mutex_t idle_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static struct pmem *
-take_idle(const char *name, size_t expected)
-{
-	struct pmem *found = NULL;
-
-	expected = round_up(expected, PMEM_PAGE);
-	pthread_mutex_lock(&idle_lock);
-	for (size_t i = 0; i < IDLE && found == NULL; i++)
-		if (idle[i] != NULL && idle[i]->expected == expected &&
-		    strcmp(idle[i]->name, name) == 0) {
-			found = idle[i];
-			idle[i] = NULL;
-		}
-	pthread_mutex_unlock(&idle_lock);
-	return found;
-}
-
-static void
-put_idle(struct pmem *memory)
-{
-	struct pmem *instead;
-
-	pthread_mutex_lock(&idle_lock);
-	instead = idle[oldest];
-	idle[oldest] = memory;
-	oldest = (oldest + 1) % IDLE;
-	pthread_mutex_unlock(&idle_lock);
-	pmem_free(instead);
-}
+#define AGAIN_BYTES ((size_t)512 << 10)	/* that a file may have used */
 
 /* Descriptors and address space are not to be lacking because of idle files. */
 static bool
@@ -164,7 +128,7 @@ may_be_idle(const struct pmem *memory)
 {
 	struct rlimit limit;
 
-	return memory->name != NULL && memory->all != NULL &&
+	return memory->is_ours && memory->all != NULL &&
 	    (size_t)memory->end <= memory->expected && zeros_are_kept() &&
 	    getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
 	    (rlim_t)memory->fd < limit.rlim_cur / 4;
@@ -182,7 +146,7 @@ zero_used(struct pmem *memory)
 		if (hole < 0)
 			return false;
 		sum += (size_t)(hole - at);
-		if (sum > IDLE_BYTES || (size_t)hole > memory->expected)
+		if (sum > AGAIN_BYTES || (size_t)hole > memory->expected)
 			return false;
 		memset(memory->all + at, 0, (size_t)(hole - at));
 		at = hole;
@@ -190,32 +154,23 @@ zero_used(struct pmem *memory)
 	return errno == ENXIO;
 }
 
-void
-pmem_reuse(struct pmem *memory)
+bool
+pmem_reset(struct pmem *memory)
 {
-	if (memory == NULL)
-		return;
-	if (!may_be_idle(memory) || !zero_used(memory)) {
-		pmem_free(memory);
-		return;
-	}
+	if (!may_be_idle(memory) || !zero_used(memory))
+		return false;
 	memory->head->pieces = memory->head->opens = 0;
 	memory->end = PMEM_HEAD;
 	memory->n = 0;
-	put_idle(memory);
+	return true;
 }
 
 int
 pmem_new(struct pmem **out, const char *name, size_t expected)
 {
-	struct pmem *again = take_idle(name, expected);
 	int fd, r = 0;
 	char *all;
 
-	if (again != NULL) {
-		*out = again;
-		return 0;
-	}
 	fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return -errno;
@@ -232,7 +187,7 @@ pmem_new(struct pmem **out, const char *name, size_t expected)
 		close(fd);
 		return r;
 	}
-	(*out)->name = name;
+	(*out)->is_ours = true;
 	(*out)->head->magic = PMEM_MAGIC;
 	return 0;
 }

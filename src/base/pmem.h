@@ -45,7 +45,6 @@ struct pmem;
  * Makes an empty one; `name` is for /proc.  -ENOMEM, -EMFILE and their like. If
  * it can, it maps `expected` bytes at once (what pmem_size() said of one like
  * it; 0: none), because each piece mapped by itself costs some system calls.
- * `name` must outlive it: a file that pmem_reuse() left may come back.
  */
 int pmem_new(struct pmem **, const char *name, size_t expected);
 
@@ -59,11 +58,11 @@ size_t pmem_size(const struct pmem *);
 void pmem_free(struct pmem *);
 
 /*
- * The same, or else zeroes all of it for a later pmem_new() of the same name and
- * size.  No other process may hold its descriptor, or it must expect zeros.  Any
- * thread may call both.
+ * Makes it a new one: zeros, and no pieces.  Processes that hold its descriptor
+ * must expect that.  False if it is better freed, for much of it was used, or
+ * another process made it, or descriptors are few; it may be partly zeroed.
  */
-void pmem_reuse(struct pmem *);
+bool pmem_reset(struct pmem *);
 
 /* Borrowed. */
 int pmem_fd(const struct pmem *);

@@ -1,7 +1,10 @@
 /* Mappings of zeros, and the idle ones that are reused. */
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -118,16 +121,78 @@ is_limited(int what)
 	return getrlimit(what, &limit) < 0 || limit.rlim_cur != RLIM_INFINITY;
 }
 
+static pthread_once_t pagemap_once = PTHREAD_ONCE_INIT;
+static int pagemap = -1;	/* /proc/self/pagemap */
+
+static void
+open_pagemap(void)
+{
+	pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+}
+
 void
 zeros_keep(void)
 {
 	reuse = !is_limited(RLIMIT_AS) && !is_limited(RLIMIT_DATA);
+	(void)pthread_once(&pagemap_once, open_pagemap);
 }
 
 bool
 zeros_are_kept(void)
 {
 	return reuse;
+}
+
+/* --- pages in memory ------------------------------------------------------ */
+
+#define PAGE_PRESENT (UINT64_C(1) << 63)
+#define PAGE_EXCLUSIVE (UINT64_C(1) << 56)
+
+bool
+zeros_page_is_alone(const void *p)
+{
+	const uint64_t both = PAGE_PRESENT | PAGE_EXCLUSIVE;
+	uint64_t word;
+	off_t at = (off_t)((uintptr_t)p / zeros_pages(1) * sizeof word);
+
+	return pagemap >= 0 &&
+	    pread(pagemap, &word, sizeof word, at) == sizeof word &&
+	    (word & both) == both;
+}
+
+/* PAGEMAP_SCAN, of Linux 6.7, as its headers have it. */
+struct scan {
+	uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages,
+	    inverted, mask, any_of, result;
+};
+struct scan_region {
+	uint64_t start, end, what;
+};
+#define SCAN _IOWR('f', 16, struct scan)
+#define SCAN_USED (UINT64_C(3) << 3)	/* present or swapped */
+
+#define ZERO_PAGES 64			/* more are better given back */
+
+/*
+ * Zeroes the few pages that were used, which is faster than to give them back
+ * and to get others.  False: it is better to do that.
+ */
+static bool
+zero_used(char *p, size_t bytes)
+{
+	struct scan_region region[ZERO_PAGES];
+	struct scan scan = { .size = sizeof scan, .start = (uintptr_t)p,
+		.end = (uintptr_t)p + bytes, .vec = (uintptr_t)region,
+		.vec_len = ZERO_PAGES, .max_pages = ZERO_PAGES,
+		.any_of = SCAN_USED, .result = SCAN_USED };
+	int n = pagemap >= 0 ? ioctl(pagemap, SCAN, &scan) : -1;
+
+	if (n < 0 || scan.walk_end != scan.end)
+		return false;
+	for (int i = 0; i < n; i++)
+		memset(p + (region[i].start - scan.start), 0,
+		    region[i].end - region[i].start);
+	return true;
 }
 
 void *
@@ -158,8 +223,8 @@ zeros_unmap(void *p, size_t bytes, size_t huge)
 	if (huge >= bytes)
 		huge = ZEROS_SMALL;
 	/* Locked memory cannot be emptied. */
-	if (!reuse || bytes > IDLE_BYTES ||
-	    madvise(p, bytes, MADV_DONTNEED) != 0)
+	if (!reuse || bytes > IDLE_BYTES || (!zero_used(p, bytes) &&
+	    madvise(p, bytes, MADV_DONTNEED) != 0))
 		munmap(p, bytes);
 	else
 		put_idle(p, bytes, huge);

@@ -375,9 +375,10 @@ send_welcome(int fd, uint64_t stream, const int *fds, int unseen)
 
 /* Answers and queues with one lock: an empty queue means none was answered. */
 static int
-welcome_target(struct hello *h, int fd, const struct pooled_keeper *s,
+welcome_target(struct hello *h, int fd, struct pooled_keeper *s,
     bool takes_unseen)
 {
+	const int areas[2] = { s->fds[0], s->fds[1] };
 	struct keeper *k = s->keeper;
 	int r, unseen = -1;
 
@@ -391,8 +392,10 @@ welcome_target(struct hello *h, int fd, const struct pooled_keeper *s,
 		stream_feed_start_at(k->feed, k->process.cut);
 	takeover_assign(k);
 	recorder_welcome(k);
+	/* From the answer on, the loop may end it. */
+	takeover_give_areas(k, s->fds);
 	pthread_mutex_lock(&h->lock);
-	r = send_welcome(fd, k->stream, s->fds, unseen);
+	r = send_welcome(fd, k->stream, areas, unseen);
 	if (r == 0) {
 		if (k->stream > h->last_stream)
 			h->last_stream = k->stream;
@@ -478,7 +481,7 @@ give_stream(struct acceptor *a, const struct waiting *w,
 	why = refuse_target(a->hello->node, peer);
 	if (why != NULL)
 		return why;
-	if (keeper_pool_get(&a->pool, &s) < 0)
+	if (keeper_pool_get(&a->pool, peer->uid, &s) < 0)
 		return NO_ROOM;
 	s.keeper->image.arrival = w->arrival;
 	r = describe_image(s.keeper, w->fd, peer, h, a->n == 1);

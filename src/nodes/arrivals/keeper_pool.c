@@ -28,9 +28,9 @@ pooled_keeper_drop(const struct pooled_keeper *s)
 }
 
 static int
-make_keeper(struct node *node, struct pooled_keeper *out)
+make_keeper(struct node *node, bool again, struct pooled_keeper *out)
 {
-	const struct keeper_opts o = { .with_feed = true,
+	const struct keeper_opts o = { .with_feed = true, .again = again,
 		.max = node->opts.max };
 	struct pooled_keeper s = { .fds = { -1, -1, -1 } };
 	int r;
@@ -83,15 +83,30 @@ insert_at(struct keeper_pool *all, size_t at, const struct pooled_keeper *s)
 	all->n++;
 }
 
+/* again: areas that another target has had will do. */
 static bool
-take_first(struct keeper_pool *all, struct pooled_keeper *out)
+take_first(struct keeper_pool *all, bool again, struct pooled_keeper *out)
 {
-	if (all->n == 0)
+	size_t i;
+
+	for (i = 0; i < all->n; i++)
+		if (again || !takeover_is_again(all->ready[i].keeper))
+			break;
+	if (i == all->n)
 		return false;
-	*out = all->ready[0];
+	*out = all->ready[i];
 	all->n--;
-	memmove(all->ready, all->ready + 1, all->n * sizeof *out);
+	memmove(all->ready + i, all->ready + i + 1,
+	    (all->n - i) * sizeof *out);
 	return true;
+}
+
+/* It costs little to make more of what is there. */
+static bool
+wants_more(const struct keeper_pool *all)
+{
+	return all->n < KEEPER_POOL_SIZE ||
+	    (all->n < KEEPER_POOL_MOST && takeover_has_idle(all->node));
 }
 
 /* Stores it and puts it into the pool.  The lock is held, but not meanwhile. */
@@ -106,7 +121,7 @@ add_keeper(struct keeper_pool *all, struct pooled_keeper *s)
 	takeover_store(s->keeper, s->fds);
 	pthread_mutex_lock(&all->lock);
 	all->making = 0;
-	room = all->n < KEEPER_POOL_SIZE;
+	room = all->n < KEEPER_POOL_MOST;
 	if (room) {
 		insert_at(all, all->n, s);
 		return;
@@ -128,14 +143,14 @@ keeper_pool_main(void *arg)
 	(void)pthread_setschedparam(pthread_self(), SCHED_BATCH, &normal);
 	pthread_mutex_lock(&all->lock);
 	while (!all->stop) {
-		if (all->n >= KEEPER_POOL_SIZE || !made) {
+		if (!made || !wants_more(all)) {
 			pthread_cond_wait(&all->changed, &all->lock);
 			made = true;
 			continue;
 		}
 		pthread_mutex_unlock(&all->lock);
 		made = has_spare_fds(all->node) &&
-		    make_keeper(all->node, &s) == 0;
+		    make_keeper(all->node, true, &s) == 0;
 		pthread_mutex_lock(&all->lock);
 		if (made)
 			add_keeper(all, &s);
@@ -166,16 +181,16 @@ keeper_pool_stop(struct keeper_pool *all)
 	pthread_mutex_unlock(&all->lock);
 	if (all->running)
 		pthread_join(all->thread, NULL);
-	while (take_first(all, &s))
+	while (take_first(all, true, &s))
 		pooled_keeper_drop(&s);
 	pthread_cond_destroy(&all->changed);
 	pthread_mutex_destroy(&all->lock);
 }
 
 static int
-make_now(struct node *node, struct pooled_keeper *out)
+make_now(struct node *node, bool again, struct pooled_keeper *out)
 {
-	int r = make_keeper(node, out);
+	int r = make_keeper(node, again, out);
 
 	if (r < 0)
 		return r;
@@ -185,17 +200,17 @@ make_now(struct node *node, struct pooled_keeper *out)
 }
 
 int
-keeper_pool_get(struct keeper_pool *all, struct pooled_keeper *out)
+keeper_pool_get(struct keeper_pool *all, uid_t uid, struct pooled_keeper *out)
 {
+	bool again = uid == all->node->access.owner, found;
 	struct pooled_keeper s;
-	bool found;
 
 	for (;;) {
 		pthread_mutex_lock(&all->lock);
-		found = take_first(all, &s);
+		found = take_first(all, again, &s);
 		pthread_mutex_unlock(&all->lock);
 		if (!found)
-			return make_now(all->node, out);
+			return make_now(all->node, again, out);
 		if (!is_not_stored(all->node, &s)) {
 			*out = s;
 			return 0;
@@ -210,7 +225,7 @@ keeper_pool_put_back(struct keeper_pool *all, const struct pooled_keeper *s)
 	bool room;
 
 	pthread_mutex_lock(&all->lock);
-	room = all->n <= KEEPER_POOL_SIZE;
+	room = all->n <= KEEPER_POOL_MOST;
 	if (room)
 		insert_at(all, 0, s);
 	pthread_mutex_unlock(&all->lock);
@@ -235,6 +250,7 @@ void
 keeper_pool_refill(struct keeper_pool *all)
 {
 	pthread_mutex_lock(&all->lock);
-	pthread_cond_signal(&all->changed);
+	if (all->n < KEEPER_POOL_SIZE)
+		pthread_cond_signal(&all->changed);
 	pthread_mutex_unlock(&all->lock);
 }

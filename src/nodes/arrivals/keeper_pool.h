@@ -6,6 +6,9 @@
  * by a thread that yields to all others: the acceptor's own has precedence, and
  * targets that it has just welcomed would wait for it.
  *
+ * A keeper whose areas another target has had is for processes of the node's own
+ * user.
+ *
  * Streams are numbered as they are made, so a target that comes when the pool is
  * empty may overtake a keeper that is being made: only connections are numbered
  * in the order of welcomes.
@@ -17,10 +20,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "../keeper/keeper.h"
 
 #define KEEPER_POOL_SIZE 3		/* a started program forks and executes, and so does that */
+#define KEEPER_POOL_MOST 8		/* while ended targets leave what they need */
 
 struct pooled_keeper {
 	struct keeper *keeper;
@@ -35,7 +40,7 @@ struct keeper_pool {
 	pthread_cond_t changed;
 	bool stop;
 	uint64_t making;		/* number of the one that is being stored; 0 none */
-	struct pooled_keeper ready[KEEPER_POOL_SIZE + 1];	/* the next one first; one may be put back */
+	struct pooled_keeper ready[KEEPER_POOL_MOST + 1];	/* the next one first; one may be put back */
 	size_t n;
 };
 
@@ -47,8 +52,8 @@ void keeper_pool_start(struct keeper_pool *, struct node *);
 /* Ends it, and drops what is left. */
 void keeper_pool_stop(struct keeper_pool *);
 
-/* The next one, or a new one; the caller owns it.  Negative errno. */
-int keeper_pool_get(struct keeper_pool *, struct pooled_keeper *);
+/* The next one for a process of that user, or a new one; the caller owns it.  Negative errno. */
+int keeper_pool_get(struct keeper_pool *, uid_t, struct pooled_keeper *);
 /* Puts back one that was not used. */
 void keeper_pool_put_back(struct keeper_pool *, const struct pooled_keeper *);
 bool keeper_pool_has(struct keeper_pool *, uint64_t stream);

@@ -12,7 +12,7 @@
 #include "takeover_memory.h"
 
 static void keeper_free(struct keeper *);
-static void detach(struct keeper *);
+static void detach(struct keeper *, bool leaves);
 
 /* mem: where it is to be; NULL: in this process's own memory. */
 static int
@@ -121,9 +121,13 @@ static int
 make_feed(struct keeper *k, int *fds)
 {
 	const struct node_opts *o = &k->node->opts;
+	struct takeover_memory *mem = k->takeover.memory;
 	int r;
 
-	if (k->takeover.memory != NULL)
+	if (mem != NULL && mem->again)
+		r = stream_feed_new_again(&k->feed, &mem->areas, fds,
+		    o->no_wait, &keeper_sink, k);
+	else if (mem != NULL)
 		r = stream_feed_new_persistent(&k->feed, fds, o->no_wait,
 		    &keeper_sink, k);
 	else
@@ -131,7 +135,7 @@ make_feed(struct keeper *k, int *fds)
 		    k);
 	if (r < 0)
 		return r;
-	if (k->takeover.memory != NULL)
+	if (mem != NULL)
 		stream_feed_hold(k->feed);
 	stream_feed_sites(k->feed, k->sites);
 	stream_feed_want_stacks(k->feed, o->stack, o->free_stacks);
@@ -141,12 +145,21 @@ make_feed(struct keeper *k, int *fds)
 }
 
 static int
+find_memory(struct keeper *k, const struct keeper_opts *o)
+{
+	struct takeover_memory **mem = &k->takeover.memory;
+	int r = o->again ? takeover_memory_again(mem, k->node) : -ENOENT;
+
+	return r == 0 ? 0 : takeover_memory_new(mem, k->node, 1);
+}
+
+static int
 make_parts(struct keeper *k, const struct keeper_opts *o, int *fds)
 {
 	int r = 0;
 
 	if (o->with_feed && takeover_is_wanted(k->node) &&
-	    takeover_memory_new(&k->takeover.memory, k->node, 1) == 0) {
+	    find_memory(k, o) == 0) {
 		r = make_lists(k, o);
 		if (r == 0)
 			r = make_feed(k, fds);
@@ -311,7 +324,7 @@ keeper_replace_tables(struct keeper *k, struct takeover_memory *mem,
 static void
 keeper_free(struct keeper *k)
 {
-	detach(k);
+	detach(k, false);
 	keeper_drop(k);
 	if (k->modules.table != NULL)
 		symbol_modules_free(k->modules.table);
@@ -356,7 +369,7 @@ give_up_feed(struct keeper *k, int err)
 	    err == -ENOMEM ? "no memory left to order its records" :
 	    "its rings have invalid content");
 	takeover_forget(k);
-	detach(k);
+	detach(k, false);
 }
 
 void
@@ -495,11 +508,28 @@ save_due(struct keeper *k)
 		memcpy(k->last.due, stream_feed_due(k->feed), bytes);
 }
 
+#define LEAVES_MS 1000		/* targets that lived longer are few */
+
+/*
+ * May another target have its areas?  A process may have kept a descriptor of
+ * them.  So those of other users and of sandboxes are for nobody else.
+ */
+static bool
+leaves_areas(const struct keeper *k, const char *reason)
+{
+	return k->feed != NULL && k->visits.bell == NULL && reason == NULL &&
+	    !k->missed && takeover_may_leave(k) &&
+	    k->image.uid == k->node->access.owner && k->sandbox.known &&
+	    k->sandbox.at_hello == 0 && !k->sandbox.locked &&
+	    mono_ms(mono_now()) - k->visits.joined_ms < LEAVES_MS;
+}
+
 void
 keeper_end(struct keeper *k, enum wire_state state, int32_t status,
     const char *reason)
 {
 	struct keeper_tap *tap;
+	bool leaves;
 
 	if (!keeper_is_live(k))
 		return;
@@ -528,7 +558,9 @@ keeper_end(struct keeper *k, enum wire_state state, int32_t status,
 			save_due(k);
 		}
 	}
-	takeover_forget(k);
+	leaves = leaves_areas(k, reason);
+	if (!leaves)
+		takeover_forget(k);
 	k->source.make = NULL;
 	if (k->life.state != WIRE_S_CORRUPT) {
 		k->life.state = state;
@@ -542,11 +574,11 @@ keeper_end(struct keeper *k, enum wire_state state, int32_t status,
 		SLIST_REMOVE_HEAD(&k->queue.taps, link);
 		tap->ops->ended(tap, k);
 	}
-	detach(k);
+	detach(k, leaves);
 }
 
 static void
-detach(struct keeper *k)
+detach(struct keeper *k, bool leaves)
 {
 	if (k->feed != NULL && k->node->hooks != NULL)
 		k->node->hooks->feed_ends(k);
@@ -554,6 +586,8 @@ detach(struct keeper *k)
 		/* Its thread may sleep in the feed, and frees it. */
 		bell_close(k->visits.bell, k->feed);
 		k->visits.bell = NULL;
+	} else if (leaves) {
+		takeover_leave(k);
 	} else if (k->feed != NULL) {
 		stream_feed_free(k->feed);
 	}

@@ -74,18 +74,26 @@ take_pieces(struct takeover_memory *mem)
 	return 0;
 }
 
+int
+takeover_memory_begin(struct takeover_memory *mem)
+{
+	int r = take_pieces(mem);
+
+	return r == 0 ? get_build(&mem->image->build) : r;
+}
+
 static struct takeover_memory *
-make_memory(unsigned generation)
+make_memory(struct node *node, unsigned generation)
 {
 	struct takeover_memory *mem = calloc(1, sizeof *mem);
 
 	if (mem == NULL)
 		return NULL;
-	mem->generation = generation;
-	mem->fresh = true;
-	mem->types_changed[0] = mem->types_changed[1] = true;
-	mem->regions_changed[0] = mem->regions_changed[1] = true;
-	mem->marks_changed[0] = mem->marks_changed[1] = true;
+	*mem = (struct takeover_memory){ .node = node,
+		.generation = generation, .areas.fds = { -1, -1 },
+		.fresh = true, .types_changed = { true, true },
+		.regions_changed = { true, true },
+		.marks_changed = { true, true } };
 	return mem;
 }
 
@@ -93,16 +101,14 @@ int
 takeover_memory_new(struct takeover_memory **out, struct node *node,
     unsigned generation)
 {
-	struct takeover_memory *mem = make_memory(generation);
+	struct takeover_memory *mem = make_memory(node, generation);
 	int r;
 
 	if (mem == NULL)
 		return -ENOMEM;
 	r = pmem_new(&mem->pmem, "pagek-kept", node->store.target_bytes);
 	if (r == 0)
-		r = take_pieces(mem);
-	if (r == 0)
-		r = get_build(&mem->image->build);
+		r = takeover_memory_begin(mem);
 	if (r < 0) {
 		takeover_memory_free(mem);
 		return r;
@@ -123,7 +129,7 @@ takeover_memory_complete(struct takeover_memory *mem, struct node *node)
 int
 takeover_memory_open(struct takeover_memory **out, int fd, unsigned generation)
 {
-	struct takeover_memory *mem = make_memory(generation);
+	struct takeover_memory *mem = make_memory(NULL, generation);
 	struct takeover_build ours;
 	int r, pieces;
 
@@ -135,6 +141,9 @@ takeover_memory_open(struct takeover_memory **out, int fd, unsigned generation)
 	pieces = r == 0 ? take_pieces(mem) : 0;
 	if (r == 0)
 		r = get_build(&ours);
+	/* Its process was about to make it a new one. */
+	if (r == 0 && mem->image != NULL && mem->image->build.size == 0)
+		r = -ENODATA;
 	/* Pieces of another build may have other sizes. */
 	if (r == 0 && (mem->image == NULL ||
 	    memcmp(&ours, &mem->image->build, sizeof ours) != 0))
@@ -146,6 +155,7 @@ takeover_memory_open(struct takeover_memory **out, int fd, unsigned generation)
 		return r;
 	}
 	mem->stored = true;
+	mem->place = mem->image->place;
 	*out = mem;
 	return 0;
 }
@@ -153,15 +163,12 @@ takeover_memory_open(struct takeover_memory **out, int fd, unsigned generation)
 void
 takeover_memory_free(struct takeover_memory *mem)
 {
-	if (mem == NULL)
+	if (mem == NULL || (mem->left && takeover_memory_put(mem)))
 		return;
-	if (mem->reusable) {
-		/* Before the zeroes reach is_void: without a commit it counts no more. */
-		atomic_store(&mem->image->committed, 0);
-		pmem_reuse(mem->pmem);
-	} else {
-		pmem_free(mem->pmem);
-	}
+	if (mem->left)
+		takeover_remove_name(mem->node, mem->place);
+	stream_areas_close(&mem->areas);
+	pmem_free(mem->pmem);
 	free(mem);
 }
 

@@ -24,7 +24,8 @@
  *	pagek.node		the node's own words
  *	pagek.pages, .targets	the listening sockets
  *	pagek.t.STREAM		what a target has at first: the ring area, the keeper
- *				area as it was made, and the memory file
+ *				area as it was made, and the memory file.  STREAM is
+ *				that of the first target that had them
  *	pagek.t.STREAM.kept.N	a memory file in place of that; N counts up from 2
  *				when a list starts again, and there may be two for a
  *				moment.  The first stays, and is empty
@@ -33,7 +34,13 @@
  * Only a target of a node whose descriptors are stored has such memory.  Lists
  * of ended targets, the digest and the oracle are not taken over.
  *
+ * Most targets end soon.  To make and to store all that for each takes the node
+ * longer than to follow the target.  So the areas and the memory of one that
+ * lived briefly stay in the store, under the stream that they were made for,
+ * and are the next one's when its list is dropped: zeros by then.
+ *
  *	takeover_memory.c	memory files and commits
+ *	takeover_idle.c		those without a target, for other ones
  *	takeover_store.c	names in the store, stacks of a family
  *	takeover_node.c		the node itself
  *	resume.c		a keeper made from a commit
@@ -68,7 +75,8 @@ struct takeover_build {
 struct takeover_image {
 	struct takeover_build build;
 	uint64_t stream;
-	struct keeper_image image;	/* pid 0: no target has it yet */
+	uint64_t place;			/* STREAM of its name */
+	struct keeper_image image;	/* pid 0: no target has it now */
 	uint64_t sample;
 	uint64_t sandbox;		/* at its hello */
 	bool sandbox_known, has_cut;
@@ -104,6 +112,9 @@ struct takeover_slot {
 };
 
 struct takeover_memory {
+	struct node *node;
+	uint64_t place;			/* STREAM of its name; 0: none yet */
+	struct stream_areas areas;	/* without a feed: of its last target, which has ended */
 	struct pmem *pmem;
 	struct takeover_image *image;
 	struct takeover_slot *slot;	/* two, and so are the next */
@@ -112,7 +123,8 @@ struct takeover_memory {
 	struct keeper_tag *tag;
 	unsigned generation;
 	bool stored;
-	bool reusable;			/* its target has ended, and no store has it */
+	bool again;			/* another target has had its areas */
+	bool left;			/* its target has ended, and another one may have it */
 	bool fresh;			/* no commit of this process so far */
 	unsigned from[2], to[2];	/* threads that changed since the slot was written */
 	unsigned inherited[2];		/* written */
@@ -128,8 +140,13 @@ struct takeover_sites {
 	unsigned refs;
 };
 
+#define TAKEOVER_IDLE 8
+
 struct node_store {
 	struct fdstore fds;
+	/* Of struct takeover_memory, and of struct takeover_sites; see takeover_idle.c. */
+	void *idle[TAKEOVER_IDLE], *idle_sites[TAKEOVER_IDLE];
+	unsigned nidle, nidle_sites;
 	_Atomic size_t target_bytes;	/* size of the last target's memory; 0 unknown ... */
 	_Atomic size_t sites_bytes;	/* ... and of the last stacks' */
 	struct pmem *pmem;		/* memory of the next; NULL none */
@@ -149,11 +166,48 @@ int takeover_memory_new(struct takeover_memory **, struct node *,
  * The node learns how large memory for the next one has to be.
  */
 void takeover_memory_complete(struct takeover_memory *, struct node *);
-/* Opens the memory of a process that has died; owns fd.  -EINVAL: it is none. */
+/*
+ * Opens the memory of a process that has died; owns fd.  -EINVAL: it is none.
+ * -ENODATA: no target had it.
+ */
 int takeover_memory_open(struct takeover_memory **, int fd,
     unsigned generation);
-/* Queue and list must be gone. */
+/* Queue and list must be gone.  If its target has left it, it becomes idle. */
 void takeover_memory_free(struct takeover_memory *);
+
+/* --- without a target --------------------------------------------------------- */
+
+/*
+ * One that has areas and is stored, instead of takeover_memory_new(); -ENOENT
+ * if there is none.  Any thread.
+ */
+int takeover_memory_again(struct takeover_memory **, struct node *);
+bool takeover_has_idle(struct node *);
+/* The same for stacks; they keep their id. */
+int takeover_sites_again(struct takeover_sites **, struct node *);
+/* False: it cannot be used again. */
+bool takeover_memory_put(struct takeover_memory *);
+bool takeover_sites_put(struct takeover_sites *);
+/* Frees all that are idle. */
+void takeover_idle_fini(struct node *);
+
+/* Takes the pieces of an empty memory file. */
+int takeover_memory_begin(struct takeover_memory *);
+
+/*
+ * Takes the descriptors of the target's areas that another target may need, and
+ * makes them -1.  fds are those of keeper_new().
+ */
+void takeover_give_areas(struct keeper *, int fds[3]);
+/* True if it has them. */
+bool takeover_may_leave(const struct keeper *);
+/* True if another target has had its areas. */
+bool takeover_is_again(const struct keeper *);
+/*
+ * Frees the feed of a target that has ended.  Its areas and memory are another
+ * one's later, or else they are forgotten.
+ */
+void takeover_leave(struct keeper *);
 
 /* NULL: there is none. */
 const struct takeover_slot *takeover_valid_slot(const struct takeover_memory *);
@@ -210,10 +264,12 @@ void takeover_write_sandbox(struct keeper *);
 void takeover_write_starter(struct keeper *, pid_t);
 /* Writes until when its pages were counted; needs no commit. */
 void takeover_write_counted(struct keeper *);
-/* Takes its names out of the store and makes its memory void. */
+/* Takes its names out of the store and makes its memory void, unless it is left. */
 void takeover_forget(struct keeper *);
+/* Takes the name of the first generation out of the store. */
+int takeover_remove_name(struct node *, uint64_t place);
 /* Takes one memory file out; that of generation 1 goes with its target. */
-void takeover_drop_memory(struct node *, uint64_t stream,
+void takeover_drop_memory(struct node *, uint64_t place,
     unsigned generation);
 /* This memory, which holds a new queue and list, replaces the keeper's. */
 void takeover_replace(struct keeper *, struct takeover_memory *);
@@ -227,6 +283,8 @@ int takeover_sites_open(struct takeover_sites **, struct node *, uint64_t id,
     int fd, struct stream_sites **);
 void takeover_sites_ref(struct takeover_sites *);
 void takeover_sites_unref(struct takeover_sites *);
+/* Without references; takes them out of the store. */
+void takeover_sites_free(struct takeover_sites *);
 
 /* --- the next process --------------------------------------------------------- */
 

@@ -76,6 +76,7 @@ takeover_node_begin(struct node *node)
 void
 takeover_node_fini(struct node *node)
 {
+	takeover_idle_fini(node);
 	pmem_free(node->store.pmem);
 	node->store.pmem = NULL;
 	node->store.words = NULL;

@@ -59,24 +59,24 @@ takeover_name_is_of(const char *name, const char *target)
 	    (name[len] == '\0' || name[len] == '.');
 }
 
-static int
-remove_target(struct node *node, uint64_t stream)
+int
+takeover_remove_name(struct node *node, uint64_t place)
 {
 	char name[FDSTORE_NAME];
 
-	takeover_name_target(name, stream);
+	takeover_name_target(name, place);
 	return fdstore_remove(&node->store.fds, name);
 }
 
 void
-takeover_drop_memory(struct node *node, uint64_t stream,
+takeover_drop_memory(struct node *node, uint64_t place,
     unsigned generation)
 {
 	char name[FDSTORE_NAME];
 
 	if (generation == 1)
 		return;
-	takeover_name_memory(name, stream, generation);
+	takeover_name_memory(name, place, generation);
 	fdstore_remove(&node->store.fds, name);
 }
 
@@ -85,7 +85,7 @@ store_memory(struct keeper *k, const struct takeover_memory *mem)
 {
 	char name[FDSTORE_NAME];
 
-	takeover_name_memory(name, k->stream, mem->generation);
+	takeover_name_memory(name, mem->place, mem->generation);
 	return fdstore_put(&k->node->store.fds, name, pmem_fd(mem->pmem));
 }
 
@@ -114,8 +114,15 @@ takeover_sites_new(struct takeover_sites **out, struct node *node,
     struct stream_sites **sites)
 {
 	struct pmem *pmem;
-	int r = pmem_new(&pmem, "pagek-sites", node->store.sites_bytes);
+	int r = takeover_sites_again(out, node);
 
+	if (r == 0) {
+		r = stream_sites_new_persistent(sites, (*out)->pmem);
+		if (r < 0)
+			takeover_sites_unref(*out);
+		return r;
+	}
+	r = pmem_new(&pmem, "pagek-sites", node->store.sites_bytes);
 	if (r < 0)
 		return r;
 	r = stream_sites_new_persistent(sites, pmem);
@@ -154,20 +161,20 @@ takeover_sites_ref(struct takeover_sites *s)
 void
 takeover_sites_unref(struct takeover_sites *s)
 {
-	char name[FDSTORE_NAME];
-	int r = 0;
+	if (s != NULL && --s->refs == 0 && !takeover_sites_put(s))
+		takeover_sites_free(s);
+}
 
-	if (s == NULL || --s->refs > 0)
-		return;
+void
+takeover_sites_free(struct takeover_sites *s)
+{
+	char name[FDSTORE_NAME];
+
 	if (s->id != 0) {
 		takeover_name_sites(name, s->id);
-		r = fdstore_remove(&s->node->store.fds, name);
+		fdstore_remove(&s->node->store.fds, name);
 	}
-	/* Another one would be taken for these. */
-	if (r == 0)
-		pmem_reuse(s->pmem);
-	else
-		pmem_free(s->pmem);
+	pmem_free(s->pmem);
 	free(s);
 }
 
@@ -225,6 +232,7 @@ write_image(const struct keeper *k, struct takeover_image *i)
 	image.pid = 0;
 	i->image = image;
 	i->stream = k->stream;
+	i->place = k->takeover.memory->place;
 	i->sample = k->format.sample;
 	i->sandbox = k->sandbox.at_hello;
 	i->sandbox_known = k->sandbox.known;
@@ -248,6 +256,9 @@ store_sites(struct keeper *k)
 	char name[FDSTORE_NAME];
 	int r;
 
+	/* Idle ones are stored. */
+	if (s->id != 0)
+		return 0;
 	takeover_name_sites(name, k->stream);
 	r = fdstore_put(&k->node->store.fds, name, pmem_fd(s->pmem));
 	if (r == 0)
@@ -262,7 +273,7 @@ store_descriptors(struct keeper *k, const int fds[3])
 	const int all[] = { fds[0], fds[2], pmem_fd(k->takeover.memory->pmem) };
 	char name[FDSTORE_NAME];
 
-	takeover_name_target(name, k->stream);
+	takeover_name_target(name, k->takeover.memory->place);
 	return fdstore_put_all(&k->node->store.fds, name, all,
 	    BASE_NELEM(all));
 }
@@ -275,8 +286,15 @@ takeover_store(struct keeper *k, const int fds[3])
 
 	if (mem == NULL)
 		return 0;
+	if (mem->place == 0)
+		mem->place = k->stream;
 	write_image(k, mem->image);
 	r = store_sites(k);
+	if (mem->again) {
+		if (r < 0)
+			takeover_forget(k);
+		return r;
+	}
 	if (r == 0)
 		r = store_descriptors(k, fds);
 	mem->stored = r == 0;
@@ -304,14 +322,25 @@ takeover_forget(struct keeper *k)
 {
 	struct takeover_memory *mem = k->takeover.memory;
 
-	if (mem == NULL || !mem->stored)
+	if (mem == NULL || !mem->stored || mem->left)
 		return;
 	mem->stored = false;
 	/* A stopped supervisor may not receive what follows. */
 	atomic_store(&mem->image->is_void, 1);
-	takeover_drop_memory(k->node, k->stream, mem->generation);
-	mem->reusable = remove_target(k->node, k->stream) == 0 &&
-	    mem->generation == 1;
+	takeover_drop_memory(k->node, mem->place, mem->generation);
+	takeover_remove_name(k->node, mem->place);
+}
+
+void
+takeover_leave(struct keeper *k)
+{
+	struct takeover_memory *mem = k->takeover.memory;
+
+	atomic_store(&mem->image->is_void, 1);
+	stream_feed_leave(k->feed, &mem->areas);
+	k->feed = NULL;
+	mem->left = mem->areas.ring != NULL;
+	takeover_forget(k);
 }
 
 void
@@ -319,15 +348,19 @@ takeover_replace(struct keeper *k, struct takeover_memory *mem)
 {
 	struct takeover_memory *old = k->takeover.memory;
 
+	mem->place = old->place;
+	k->takeover.memory = mem;
 	write_image(k, mem->image);
 	mem->stored = old->stored && store_memory(k, mem) == 0;
 	mem->to[0] = mem->to[1] = (unsigned)k->threads.n;
-	if (old->stored && !mem->stored)
+	if (old->stored && !mem->stored) {
+		k->takeover.memory = old;
 		takeover_forget(k);
+		k->takeover.memory = mem;
+	}
 	atomic_store(&old->image->is_void, 1);
-	k->takeover.memory = mem;
 	if (mem->stored)
-		takeover_drop_memory(k->node, k->stream, old->generation);
+		takeover_drop_memory(k->node, mem->place, old->generation);
 	/* The first one's file stays in the store, its memory need not. */
 	pmem_discard_from(old->pmem, old->slot);
 	takeover_memory_free(old);

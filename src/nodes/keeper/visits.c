@@ -13,6 +13,7 @@
 
 #define VISIT_MUCH 16384	/* records of a visit: the next one at once */
 #define VISIT_SOME 512		/* the next one in a millisecond */
+#define FIRST_MS 3		/* after that time most short programs have ended */
 #define CALM_MS 16		/* interval from which on a bell watches */
 #define FRESH_MS 10
 #define TURN_MS 2
@@ -166,7 +167,8 @@ next_visit(struct keeper *k, int found, int64_t now)
 	else if (found >= VISIT_SOME || k->visits.held)
 		k->visits.interval_ms = 1;
 	else
-		k->visits.interval_ms = 2 * k->visits.interval_ms + 1;
+		k->visits.interval_ms = k->visits.interval_ms == 0 ? FIRST_MS :
+		    2 * k->visits.interval_ms + 1;
 	if (k->visits.interval_ms > DRAIN_CYCLE_MS)
 		k->visits.interval_ms = DRAIN_CYCLE_MS;
 	k->visits.due_ms = now + k->visits.interval_ms;

@@ -268,10 +268,10 @@ void
 node_fini(struct node *node)
 {
 	images_fini(node);
+	hello_fini(node->hello);
 	takeover_node_fini(node);
 	fdstore_close(&node->store.fds);
 	visits_fini(node);
-	hello_fini(node->hello);
 	serve_fini(node);
 	self_watch_fini(node);
 	recorder_fini(node);

@@ -115,11 +115,11 @@ loss_text(const struct found_memory *f)
 }
 
 static enum memory_state
-judge_memory(const struct takeover_memory *mem, uint64_t stream)
+judge_memory(const struct takeover_memory *mem, uint64_t place)
 {
 	if (atomic_load(&mem->image->is_void) || mem->image->image.pid == 0)
 		return MEMORY_UNUSED;
-	if (takeover_valid_slot(mem) == NULL || mem->image->stream != stream)
+	if (takeover_valid_slot(mem) == NULL || mem->image->place != place)
 		return MEMORY_INCOMPLETE;
 	if (pmem_opens(mem->pmem) > OPENS_MAX)
 		return MEMORY_FATAL;

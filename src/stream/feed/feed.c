@@ -189,6 +189,33 @@ stream_feed_free(struct stream_feed *feed)
 	stream_feed_detach(feed);
 }
 
+void
+stream_feed_leave(struct stream_feed *feed, struct stream_areas *areas)
+{
+	reader_leave(&feed->reader, areas);
+	stream_feed_detach(feed);
+}
+
+int
+stream_feed_new_again(struct stream_feed **feedp, struct stream_areas *areas,
+    int fds[3], bool no_wait, const struct stream_sink *sink, void *arg)
+{
+	struct stream_feed *feed;
+	int err = feed_alloc(&feed, sink, arg);
+
+	if (err != 0)
+		return err;
+	reader_open_again(&feed->reader, areas, fds, no_wait);
+	*feedp = feed;
+	return 0;
+}
+
+void
+stream_areas_close(struct stream_areas *areas)
+{
+	reader_close_areas(areas);
+}
+
 /* --- what outlives its keeper --------------------------------------------- */
 
 #define STATE_MAGIC UINT32_C(0x506b4631) /* "PkF1" */

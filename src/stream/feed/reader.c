@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "../../base/base.h"
+#include "feed.h"
 #include "reader.h"
 #include "robust.h"
 
@@ -850,6 +851,21 @@ publish_state(struct reader *r)
 	    memory_order_release);
 }
 
+/* Areas that are all zeros. */
+static void
+begin_areas(struct reader *r, void *area, void *keeper, bool no_wait)
+{
+	reader_init(r, area, keeper);
+	r->no_wait = no_wait;
+	atomic_store_explicit(&r->keeper->magic, RING_MAGIC,
+	    memory_order_relaxed);
+	/* A target may log before the first pass. */
+	(void)reader_beat(r, mono_ms(mono_now()));
+	atomic_store_explicit(&r->keeper->armed, RING_ARMED,
+	    memory_order_relaxed);
+	publish_state(r);
+}
+
 static int
 make_areas(struct reader *r, int fds[2], bool no_wait, int keeper_seals)
 {
@@ -866,15 +882,7 @@ make_areas(struct reader *r, int fds[2], bool no_wait, int keeper_seals)
 		close(ring_fd);
 		return keeper_fd;
 	}
-	reader_init(r, area, keeper);
-	r->no_wait = no_wait;
-	atomic_store_explicit(&r->keeper->magic, RING_MAGIC,
-	    memory_order_relaxed);
-	/* A target may log before the first pass. */
-	(void)reader_beat(r, mono_ms(mono_now()));
-	atomic_store_explicit(&r->keeper->armed, RING_ARMED,
-	    memory_order_relaxed);
-	publish_state(r);
+	begin_areas(r, area, keeper, no_wait);
 	fds[0] = ring_fd;
 	fds[1] = keeper_fd;
 	return 0;
@@ -926,6 +934,78 @@ reader_close(struct reader *r)
 		return;
 	reader_gone(r);
 	reader_unmap(r);
+}
+
+/* --- areas that are used again ------------------------------------------- */
+
+/* Used pages of a ring area are written again; more are given back. */
+#define CLEAR_BYTES ((size_t)256 << 10)
+
+/* Makes the ring area all zeros. */
+static bool
+clear_area(int fd)
+{
+	static const char zeros[16 << 10];
+	off_t at = 0, end;
+	size_t sum = 0;
+	ssize_t n;
+
+	while ((at = lseek(fd, at, SEEK_DATA)) >= 0) {
+		end = lseek(fd, at, SEEK_HOLE);
+		sum += end > at ? (size_t)(end - at) : CLEAR_BYTES;
+		if (sum >= CLEAR_BYTES)
+			break;
+		for (; at < end; at += n) {
+			n = pwrite(fd, zeros, (size_t)(end - at) <
+			    sizeof(zeros) ? (size_t)(end - at) : sizeof(zeros),
+			    at);
+			if (n <= 0)
+				return false;
+		}
+	}
+	return at < 0 ? errno == ENXIO : fallocate(fd, FALLOC_FL_PUNCH_HOLE |
+	    FALLOC_FL_KEEP_SIZE, 0, (off_t)AREA_SIZE) == 0;
+}
+
+void
+reader_leave(struct reader *r, struct stream_areas *areas)
+{
+	reader_gone(r);
+	robust_remove(&r->listed);
+	/* Each process that has joined has its first page in memory. */
+	if (!zeros_page_is_alone(r->area) || !clear_area(areas->fds[0])) {
+		reader_close_areas(areas);
+		return;
+	}
+	memset(r->keeper, 0, sizeof(*r->keeper));
+	areas->ring = (void *)(uintptr_t)r->area;
+	areas->keeper = r->keeper;
+	r->area = NULL;
+	r->keeper = NULL;
+}
+
+void
+reader_open_again(struct reader *r, struct stream_areas *areas, int fds[3],
+    bool no_wait)
+{
+	begin_areas(r, areas->ring, areas->keeper, no_wait);
+	fds[0] = areas->fds[0];
+	fds[1] = areas->fds[1];
+	fds[2] = -1;
+	*areas = (struct stream_areas){ .fds = { -1, -1 } };
+}
+
+void
+reader_close_areas(struct stream_areas *areas)
+{
+	if (areas->ring != NULL) {
+		munmap(areas->ring, AREA_SIZE);
+		munmap(areas->keeper, KEEPER_SIZE);
+	}
+	for (int i = 0; i < 2; i++)
+		if (areas->fds[i] >= 0)
+			close(areas->fds[i]);
+	*areas = (struct stream_areas){ .fds = { -1, -1 } };
 }
 
 /* --- outliving a keeper -------------------------------------------------- */

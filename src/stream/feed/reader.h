@@ -47,6 +47,8 @@
 
 #include "../ring.h"
 
+struct stream_areas;
+
 #define READER_CHUNK 64
 
 #define READER_LEVEL_VOID 7	/* no producer writes it */
@@ -147,6 +149,12 @@ struct reader {
 int reader_open(struct reader *, int fds[2], bool no_wait);
 /* The same for a keeper with successors: see stream_feed_new_persistent(). */
 int reader_open_persistent(struct reader *, int fds[3], bool no_wait);
+/* See stream_feed_leave(), stream_feed_new_again() and stream_areas_close(). */
+void reader_leave(struct reader *, struct stream_areas *);
+void reader_open_again(struct reader *, struct stream_areas *, int fds[3],
+    bool no_wait);
+void reader_close_areas(struct stream_areas *);
+
 /* Marks the keeper as gone, and unmaps. */
 void reader_close(struct reader *);
 /* Only unmaps: another process goes on. */
