@@ -1,7 +1,6 @@
 /*
  * The settings of automatic NUMA balancing, in a folder in the place of the root, and
- * page faults of this process from perf.  What the kernel samples is tried in a guest
- *.
+ * page faults of this process from perf.  live/refcnt_hint.sh lets a kernel sample.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -81,6 +81,21 @@ read_entry(const struct placement *p, uint64_t vaddr)
 	return entry;
 }
 
+/*
+ * move_pages(2) does not find a page whose rights the kernel has taken away to see who
+ * uses it.  Memory of no slot: -1.
+ */
+static int32_t
+home_of_frame(const struct refcnt_topology *t, uint64_t paddr)
+{
+	for (unsigned node = 0; paddr != 0 && node < t->nodes; node++)
+		for (size_t i = 0; i < t->node[node].slots; i++)
+			if (paddr - t->node[node].slot[i].base <
+			    t->node[node].slot[i].size)
+				return (int32_t)node;
+	return -1;
+}
+
 static void
 place(struct placement *p, struct refcnt *counts, const struct refcnt_page *page,
     int status)
@@ -98,9 +113,9 @@ place(struct placement *p, struct refcnt *counts, const struct refcnt_page *page
 	} else {
 		flags |= REFCNT_NO_PADDR;
 	}
-	refcnt_place(counts, page->vaddr, paddr, size,
-	    present && status >= 0 ? refcnt_home_of(p->topology, status) : -1,
-	    flags);
+	refcnt_place(counts, page->vaddr, paddr, size, !present ? -1 :
+	    status >= 0 ? refcnt_home_of(p->topology, status) :
+	    home_of_frame(p->topology, paddr), flags);
 }
 
 bool

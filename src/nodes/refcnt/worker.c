@@ -538,6 +538,9 @@ count(struct counted_target *t)
 	int64_t spent = 0;
 
 	(void)placement_new(&w.placement, t->pid, t->topology);
+	/* Before a source lets the kernel move pages. */
+	if (w.placement != NULL)
+		placement_step(w.placement, t->counts);
 	for (;;) {
 		begun = mono_now();
 		begin_period(&w);
