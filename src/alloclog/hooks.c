@@ -470,15 +470,13 @@ calloc_sampling(size_t n, size_t size)
 	return likely(ptr != NULL) ? ptr : alloc_failed(bytes, TYPE_CALLOC);
 }
 
-EXPORT void *
-calloc(size_t n, size_t size)
+static inline __attribute__((always_inline)) void *
+calloc_hook(size_t n, size_t size)
 {
 	const struct produce_gate *gate = produce_gate_now();
 	const struct keeper_area *area = produce_gate_area(gate);
 	struct producer *p;
 
-	if (unlikely(size == 1) && unlikely(range_has(&real.loader, RETURN)))
-		real_loading();
 	if (unlikely(area == NULL))
 		return calloc_sampling(n, size);
 	if (produce_area_asleep(area))
@@ -488,6 +486,21 @@ calloc(size_t n, size_t size)
 		return calloc_with_frame(n, size);
 	return p->stack == NULL ? calloc_plain(n, size, p) :
 	    calloc_logged(n, size, p);
+}
+
+OUTLINE void *
+calloc_by_loader(size_t n, size_t size)
+{
+	real_loading();
+	return calloc_hook(n, size);
+}
+
+EXPORT void *
+calloc(size_t n, size_t size)
+{
+	if (unlikely(size == 1) && unlikely(range_has(&real.loader, RETURN)))
+		return calloc_by_loader(n, size);
+	return calloc_hook(n, size);
 }
 
 OUTLINE HOT NONNULL(1) NONNULL(2) void

@@ -235,4 +235,32 @@ fits() {
 }
 rule "without stacks, the first call of a thread takes 0.7 kB at most" unless_busy fits
 
+# faults COMMAND...: the page faults of its cheapest run of five.
+cat >"$tmp/faults.py" <<'PY'
+import os, sys
+def run():
+    null = os.open("/dev/null", os.O_WRONLY)
+    pid = os.posix_spawnp(sys.argv[1], sys.argv[1:], os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, null, 1)])
+    os.close(null)
+    return os.wait4(pid, 0)[2].ru_minflt
+print(min(run() for _ in range(5)))
+PY
+# Each costs about a microsecond.
+faults() {
+	limit=$1
+	shift
+	plain=$(python3 "$tmp/faults.py" "$@") &&
+	    run -- python3 "$tmp/faults.py" "$@" >"$tmp/with" &&
+	    echo "$plain, watched $(cat "$tmp/with")" &&
+	    [ $(($(cat "$tmp/with") - plain)) -le "$limit" ]
+}
+if [ "$(getconf PAGESIZE)" -eq 4096 ]; then
+	rule "a program that allocates nothing has few more page faults" \
+	    faults 40 /bin/true
+	rule "the same of a program that allocates a little on few stacks" \
+	    faults 140 expr 1 + 1
+else
+	skip "pages are not of 4 KiB here: the page faults of a start"
+fi
+
 say_result

@@ -31,10 +31,10 @@ struct rule {
  */
 #define RULES_SETS 4096		/* as many as 12 bits of an address tell apart */
 struct rules_near {
+	uint32_t generation;
 	_Alignas(64) struct {
 		_Alignas(16) uint64_t way[2];	/* the latest first */
 	} set[RULES_SETS];
-	uint32_t generation;
 };
 
 /*

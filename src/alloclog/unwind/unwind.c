@@ -209,7 +209,7 @@ chain_even(struct chain *ch)
 	}
 }
 
-static void
+static NOINLINE void
 chain_keep(struct stack_cache *c, unsigned depth, uint32_t site,
     uint32_t generation)
 {
@@ -240,31 +240,40 @@ chain_keep(struct stack_cache *c, unsigned depth, uint32_t site,
 		c->chains_used = 2 * c->chains_used + 1;
 }
 
-static uint32_t
-site_of(struct stack_cache *c, unsigned depth, uint64_t hash,
+/* Not inline, as chain_keep(): the frame of caller_walked() lies below each walk. */
+static NOINLINE uint32_t
+site_unmet(struct stack_cache *c, unsigned depth, uint64_t hash,
     uint32_t generation)
 {
-	uint64_t known = UINT64_MAX;
 	memo *set = walker_memo(&c->walker, hash);
 	uint32_t site;
 
-	/* Of the right one nothing is left but its site. */
-	hash &= ~MEMO_SITE;
-#pragma GCC unroll 4
-	for (unsigned i = 0; i < MEMO_WAYS; i++)
-		known = (set[i] ^ hash) < known ? set[i] ^ hash : known;
-	if (__builtin_expect(known - 1 < MEMO_SITE, 1))
-		return (uint32_t)known;
 	for (unsigned i = 0; i < depth; i++)
 		c->frame[i] = level_frame(walker_level(&c->walker, i));
 	site = sites_put(c->frame, depth, c->walker.end);
 	if (c->generation == generation && site != 0) {
 		for (unsigned i = MEMO_WAYS - 1; i > 0; i--)
 			set[i] = set[i - 1];
-		set[0] = hash | site;
+		set[0] = (hash & ~MEMO_SITE) | site;
 		walker_count_memo(&c->walker);
 	}
 	return site;
+}
+
+static uint32_t
+site_of(struct stack_cache *c, unsigned depth, uint64_t hash,
+    uint32_t generation)
+{
+	uint64_t known = UINT64_MAX, tag = hash & ~MEMO_SITE;
+	const memo *set = walker_memo(&c->walker, hash);
+
+	/* Of the right one nothing is left but its site. */
+#pragma GCC unroll 4
+	for (unsigned i = 0; i < MEMO_WAYS; i++)
+		known = (set[i] ^ tag) < known ? set[i] ^ tag : known;
+	if (__builtin_expect(known - 1 < MEMO_SITE, 1))
+		return (uint32_t)known;
+	return site_unmet(c, depth, hash, generation);
 }
 
 /* --- the stack of an event ----------------------------------------------- */
@@ -395,6 +404,7 @@ stack_forget_rules(void)
 void
 stack_cache_renew(struct stack_cache *c, unsigned depth, bool frees)
 {
+	static _Atomic bool populated;	/* also in forked children, most of which end soon */
 	bool used = c->depth != 0;
 
 	depth = depth == 0 ? 1 :
@@ -412,7 +422,9 @@ stack_cache_renew(struct stack_cache *c, unsigned depth, bool frees)
 	if (!c->known) {
 		walker_begin(&c->walker, atomic_load(&rules_generation));
 		c->chains_used = CHAINS_FIRST - 1;
-		call_populate(&c->walker.near, sizeof(c->walker.near));
+		if (!atomic_exchange(&populated, true))
+			call_populate(&c->walker.near,
+			    sizeof(c->walker.near));
 		c->generation = c->walker.near.generation;
 		c->known = true;
 	}
