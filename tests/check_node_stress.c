@@ -386,3 +386,49 @@ TEST(a_node_of_this_machine_has_a_trigger_while_it_is_seen)
 	node_stress_second(&node, INT64_MAX);
 	ck_assert_ptr_null(node.stress->trigger);
 }
+
+/* --- memory of the kernel itself ------------------------------------------------ */
+
+TEST(a_page_that_controls_gets_the_kernels_memory)
+{
+	struct wire_msg r, m = { .type = WIRE_KERNEL_MEMORY,
+		.kernel_memory.table = STRESS_BY_SITE };
+	struct stress_memory rows;
+	struct page p, reader;
+
+	put_file("proc/allocinfo", "4096 1 mm/a.c:1 func:f\n9000 2 b.c:2 func:g\n");
+	page_open(&p);
+	page_greet(&p, WIRE_ROLE_READ | WIRE_ROLE_CONTROL);
+	page_ask(&p, &m, &r);
+	ck_assert_uint_eq(r.type, WIRE_KERNEL_ROWS);
+	ck_assert_uint_eq(r.kernel_rows.rows, 2);
+	ck_assert_uint_eq(r.kernel_rows.bytes, 13096);
+	ck_assert_int_eq(stress_parse_memory(&rows, r.kernel_rows.table,
+	    (const char *)r.kernel_rows.lines.p, r.kernel_rows.lines.len), 0);
+	ck_assert_uint_eq(rows.n, 2);
+	ck_assert_str_eq(((struct stress_site *)rows.row)->function, "g");
+	stress_free_memory(&rows);
+	m.kernel_memory.table = STRESS_BY_CACHE;
+	page_ask(&p, &m, &r);
+	ck_assert_uint_eq(r.type, WIRE_ERR);
+	ck_assert_uint_eq(r.err.code, WIRE_E_NAME);
+	page_up(&reader);
+	page_ask(&reader, &m, &r);
+	ck_assert_uint_eq(r.type, WIRE_ERR);
+	ck_assert_uint_eq(r.err.code, WIRE_E_AUTH);
+	page_close(&reader);
+	page_close(&p);
+}
+
+TEST(a_page_may_leave_before_the_kernels_memory_has_come)
+{
+	struct wire_msg m = { .type = WIRE_KERNEL_MEMORY };
+	struct page p;
+
+	put_file("proc/allocinfo", "4096 1 mm/a.c:1 func:f\n");
+	page_open(&p);
+	page_greet(&p, WIRE_ROLE_READ | WIRE_ROLE_CONTROL);
+	page_send(&p, &m);
+	page_close(&p);
+	run_loop(0);
+}

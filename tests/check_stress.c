@@ -6,9 +6,11 @@
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -1072,6 +1074,16 @@ touch(size_t pages)
 	munmap(p, bytes);
 }
 
+/* Mounts the kernel's tracepoints where nobody has, for this test alone. */
+static void
+see_tracepoints(void)
+{
+	if (access("/sys/kernel/tracing/events", F_OK) < 0 &&
+	    unshare(CLONE_NEWNS) == 0 &&
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0)
+		(void)mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, NULL);
+}
+
 /* A table of pages, which has 512 of them, is a request too. */
 LOOP_TEST(a_counter_of_a_process_sees_its_touched_pages_alone, 1, 4)
 {
@@ -1080,6 +1092,7 @@ LOOP_TEST(a_counter_of_a_process_sees_its_touched_pages_alone, 1, 4)
 	struct stress *s;
 	int err;
 
+	see_tracepoints();
 	ck_assert_int_eq(stress_open(&s, "/"), 0);
 	err = stress_of_process(s, getpid(), false);
 	/* An emulator has no perf. */
@@ -1118,6 +1131,7 @@ TEST(a_counter_of_a_process_follows_threads_that_it_starts)
 	struct stress *s;
 	pthread_t t;
 
+	see_tracepoints();
 	ck_assert_int_eq(stress_open(&s, "/"), 0);
 	if (stress_of_process(s, getpid(), false) < 0) {
 		stress_close(s);
@@ -1185,8 +1199,10 @@ TEST(ebpf_hides_no_event_from_perf)
 	struct stress_sample s, before, after;
 	struct stress *here, *perf;
 	size_t pages = 4096;
-	bool both = open_ebpf(&here, &s);
+	bool both;
 
+	see_tracepoints();
+	both = open_ebpf(&here, &s);
 	ck_assert_int_eq(stress_open(&perf, "/"), 0);
 	if (both && stress_of_process(perf, getpid(), false) == 0) {
 		ck_assert_int_eq(stress_take(perf, &before), 0);
@@ -1223,4 +1239,46 @@ TEST(a_helper_that_is_killed_is_said_and_nothing_counts_twice)
 			fclose(f);
 	}
 	stress_close(here);
+}
+
+/* --- memory of the kernel itself ---------------------------------------------------- */
+
+CASE("memory of the kernel", .setup = make_root, .teardown = remove_root);
+
+TEST(rows_are_printed_from_the_largest_on_and_read_back)
+{
+	char why[STRESS_WHY], lines[256];
+	struct stress_memory m, again;
+	const struct stress_site *s;
+	size_t len;
+
+	put_file("proc/allocinfo", "allocinfo - version: 1.0\n# head\n"
+	    "4096 1 mm/a.c:1 func:f\n-8192 2 mm/b.c:2 func:g accurate:no\n"
+	    "12288 3 c.c:3 [mod] func:h extra\nno row\n");
+	ck_assert_int_eq(stress_read_memory(&m, STRESS_BY_SITE, root, why), 0);
+	ck_assert_uint_eq(m.n, 3);
+	ck_assert_uint_eq(m.bytes, 16384);
+	ck_assert_uint_eq(m.bad, 1);
+	stress_sort_memory(&m, STRESS_LARGEST);
+	len = stress_print_memory(&m, lines, sizeof lines);
+	ck_assert_int_eq(stress_parse_memory(&again, STRESS_BY_SITE, lines, len), 0);
+	ck_assert_uint_eq(again.n, 3);
+	ck_assert_uint_eq(again.bad, 0);
+	ck_assert_str_eq(again.version, "1.0");
+	s = again.row;
+	ck_assert_int_eq(s[0].bytes, 12288);
+	ck_assert_str_eq(s[0].module, "mod");
+	ck_assert_str_eq(s[1].file, "mm/a.c");
+	ck_assert_int_eq(s[2].bytes, -8192);
+	ck_assert(!s[2].accurate);
+	ck_assert_ptr_eq(stress_find_memory(&again, &s[1]), &s[1]);
+	stress_free_memory(&again);
+	/* A row that does not fit is left out as a whole. */
+	len = stress_print_memory(&m, lines, len);
+	ck_assert_int_eq(stress_parse_memory(&again, STRESS_BY_SITE, lines, len), 0);
+	ck_assert_uint_eq(again.n, 2);
+	stress_free_memory(&again);
+	ck_assert_int_eq(stress_parse_memory(&again, STRESS_BY_SITE, "a\0b", 3),
+	    -EBADMSG);
+	stress_free_memory(&m);
 }

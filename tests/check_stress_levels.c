@@ -75,6 +75,110 @@ spent(enum page_stress_period period)
 	return out;
 }
 
+/* --- memory of the kernel itself ------------------------------------------------ */
+
+static struct page_stress_memory held;
+
+static void
+hold_nothing(void)
+{
+	held = (struct page_stress_memory){ .table = STRESS_BY_CACHE };
+	pic = (struct page_picture){ 0 };
+}
+
+static void
+drop_held(void)
+{
+	page_stress_memory_fini(&held);
+	page_picture_fini(&pic);
+}
+
+/* Another table, of which `rows` are all rows. */
+static void
+take_table(const char *lines, uint64_t rows)
+{
+	struct stress_memory m;
+
+	ck_assert_int_eq(stress_parse_memory(&m, STRESS_BY_CACHE, lines,
+	    strlen(lines)), 0);
+	m.rows = rows;
+	page_stress_memory_take(&held, &m);
+	ck_assert_ptr_null(m.row);
+}
+
+/* The line of a table that has the text. */
+static const char *
+table_line(const char *text)
+{
+	static char line[512];
+	struct page_stress_head h = { .node = "0001 n", .state = "LIVE" };
+
+	ck_assert_int_eq(page_stress_memory_compose(&held, &h, 80, 0, &pic), 0);
+	for (int i = 0; i < pic.rows; i++)
+		if (strstr(pic.line[i].text, text) != NULL)
+			return strcpy(line, pic.line[i].text);
+	return "";
+}
+
+CASE("memory of the kernel", .setup = hold_nothing, .teardown = drop_held);
+
+TEST(the_first_table_is_the_mark_until_another_one_is_set)
+{
+	ck_assert(!page_stress_memory_mark(&held));
+	take_table(" aa 1 1 8 0 100 : slabdata 0 3\n", 1);
+	ck_assert_ptr_nonnull(strstr(table_line(" aa"), " 300 "));
+	take_table(" aa 1 1 8 0 100 : slabdata 0 5\n bb 1 1 8 0 9 : slabdata 0 1\n", 2);
+	ck_assert_ptr_nonnull(strstr(table_line(" aa"), " +200 "));
+	ck_assert_ptr_nonnull(strstr(table_line(" bb"), " new "));
+	ck_assert(page_stress_memory_mark(&held));
+	take_table(" aa 1 1 8 0 100 : slabdata 0 4\n bb 1 1 8 0 9 : slabdata 0 1\n", 2);
+	ck_assert_ptr_nonnull(strstr(table_line(" aa"), " -100 "));
+	ck_assert_ptr_nonnull(strstr(table_line(" bb"), " 0 "));
+}
+
+TEST(a_row_that_the_mark_may_have_left_out_is_not_new)
+{
+	take_table(" aa 1 1 8 0 100 : slabdata 0 3\n", 9);
+	take_table(" bb 1 1 8 0 100 : slabdata 0 3\n", 9);
+	ck_assert_ptr_nonnull(strstr(table_line(" bb"), " n/a "));
+	ck_assert_ptr_nonnull(strstr(table_line("caches"),
+	    "in 9 caches, the largest 1 are listed"));
+}
+
+TEST(a_table_of_any_size_fits_any_screen)
+{
+	static char lines[20000];
+	struct page_stress_head h = { .node = "0001 n", .state = "LIVE" };
+	size_t len = 0;
+
+	for (unsigned i = 0; i < 300; i++)
+		base_append(lines, sizeof lines, &len, " cache-%u 1 1 8 0 100 : "
+		    "slabdata 0 %u\n", i, 1000 - i);
+	take_table(lines, 300);
+	for (int rows = 1; rows < 60; rows += 7)
+		for (int cols = 20; cols < 200; cols += 30) {
+			held.list.selected = 299;
+			ck_assert_int_eq(page_stress_memory_compose(&held, &h, cols,
+			    rows, &pic), 0);
+			ck_assert_uint_lt(held.list.top, 300);
+			ck_assert_uint_ge(held.list.top + held.list.window, 300);
+		}
+	take_table(" cache-299 1 1 8 0 9 : slabdata 0 1\n", 1);
+	ck_assert_int_eq(page_stress_memory_compose(&held, &h, 80, 24, &pic), 0);
+	ck_assert_uint_eq(held.list.top, 0);
+}
+
+TEST(the_cursor_stays_on_its_row)
+{
+	take_table(" aa 1 1 8 0 9 : slabdata 0 9\n bb 1 1 8 0 9 : slabdata 0 1\n", 2);
+	page_list_move(&held.list, held.now.n, 1, false);
+	take_table(" cc 1 1 8 0 9 : slabdata 0 9\n aa 1 1 8 0 9 : slabdata 0 9\n"
+	    " bb 1 1 8 0 9 : slabdata 0 1\n", 3);
+	ck_assert_uint_eq(held.list.selected, 2);
+	take_table(" aa 1 1 8 0 9 : slabdata 0 9\n", 1);
+	ck_assert_uint_eq(held.list.selected, 0);
+}
+
 /* --- periods ------------------------------------------------------------------- */
 
 CASE("periods", .setup = begin, .teardown = end);
@@ -132,6 +236,24 @@ TEST(a_slow_sample_is_the_mean_of_a_second)
 	ck_assert_uint_eq(spent(PAGE_STRESS_SECOND).s.level[0], 1000);
 	ck_assert_uint_eq(spent(PAGE_STRESS_SECOND).s.some_us, 2000);
 	ck_assert_uint_eq(spent(PAGE_STRESS_MARK).s.level[0], 4000);
+}
+
+TEST(one_request_in_a_slow_second_is_not_none)
+{
+	uint64_t trend[PAGE_STRESS_TREND];
+
+	(void)take();
+	ms += 3000;
+	s.level[4]++;
+	s.full_us++;
+	(void)take();
+	ck_assert(spent(PAGE_STRESS_SECOND).mean);
+	ck_assert_uint_eq(spent(PAGE_STRESS_SECOND).s.level[4], 1);
+	ck_assert_uint_eq(spent(PAGE_STRESS_SECOND).s.level[3], 0);
+	ck_assert_uint_eq(spent(PAGE_STRESS_SECOND).s.full_us, 1);
+	ck_assert_uint_eq(spent(PAGE_STRESS_MARK).s.level[4], 1);
+	ck_assert_uint_eq(page_stress_trend(l, 4, 1, trend), 3);
+	ck_assert_uint_eq(trend[2], 1);
 }
 
 static const struct {

@@ -92,6 +92,64 @@ TEST(its_keys_are_its_own)
 	ck_assert_int_eq(app_panel_top(&rig), APP_PAGE_K);
 }
 
+#define CACHES(dentries) " dentry 90 " dentries " 192 0 4096 : slabdata 0 5\n" \
+	" kmalloc-1k 10 16 1024 0 16384 : slabdata 0 1\n"
+
+/* A second, in which a table is asked for and comes. */
+static void
+pass_table(void)
+{
+	rig_cycle();
+	rig_cycle();
+}
+
+TEST(the_kernels_memory_is_a_table_behind_b)
+{
+	peer.kernel_lines[STRESS_BY_SITE] = "allocinfo - version: 1.0\n"
+	    " 12288 3 mm/slub.c:2307 [a_mod] func:alloc_slab_page\n"
+	    " -4096 1 a\033b.c:1 func:f accurate:no\n";
+	peer.kernel_lines[STRESS_BY_CACHE] = CACHES("100");
+	peer.kernel_rows = 1234;
+	rig_key('2');
+	rig_key('b');
+	ck_assert(shows("waiting for the kernel's call sites", true));
+	pass_table();
+	ck_assert(shows("4,711 bytes in 1,234 places, the largest 2 are listed", true));
+	ck_assert(shows("         12,288", true));
+	ck_assert(shows("alloc_slab_page  mm/slub.c:2307 [a", true));
+	ck_assert(shows("        ~-4,096", true));
+	ck_assert(shows("f  a\\x1Bb.c:1", true));
+	rig_key('b');
+	pass_table();
+	ck_assert(shows("         20,480", true));
+	ck_assert(shows(" dentry", true));
+	ck_assert(!shows("No table", true));
+	rig_key('b');
+	ck_assert(shows("THIS SEC", true));
+	rig_key('b');
+	ck_assert(shows("alloc_slab_page", true));
+	rig_key(PAGE_CTRL('['));
+	ck_assert(shows("THIS SEC", true));
+}
+
+TEST(a_node_without_the_kernels_memory_says_why)
+{
+	peer.kernel_lines[STRESS_BY_CACHE] = CACHES("100");
+	rig_key('2');
+	rig_key('b');
+	pass_table();
+	ck_assert(shows("No table: ", true));
+	rig_key('b');
+	ck_assert(!shows("No table: ", true));
+	pass_table();
+	ck_assert(shows(" dentry", true));
+	peer.has_no_kernel_memory = true;
+	rig_key('b');
+	rig_key('b');
+	pass_table();
+	ck_assert(shows("VERSION: the node is older", true));
+}
+
 TEST(a_pause_keeps_the_picture)
 {
 	rig_key('2');

@@ -508,6 +508,7 @@ TEST(numbers_of_a_later_version_are_skipped)
 
 	ck_assert_int_eq(wire_decode_copy(frame, len, &m), 0);
 	ck_assert_uint_eq(m.stats.n[WIRE_STATS_COUNT - 1], 5);
+	ck_assert_uint_eq(m.stats.sent, WIRE_STATS_COUNT);
 }
 
 TEST(numbers_that_an_earlier_version_does_not_have_are_0)
@@ -521,6 +522,7 @@ TEST(numbers_that_an_earlier_version_does_not_have_are_0)
 	ck_assert_int_eq(wire_decode_copy(frame, len, &m), 0);
 	ck_assert_uint_eq(m.stats.n[WIRE_STATS_FIRST], 0);
 	ck_assert_uint_eq(m.stats.n[WIRE_STATS_COUNT - 1], 0);
+	ck_assert_uint_eq(m.stats.sent, WIRE_STATS_FIRST);
 	frame[10]--;	/* 19 numbers, then a byte too many */
 	ck_assert_int_eq(wire_decode_copy(frame, len - 1, &m), -EBADMSG);
 }

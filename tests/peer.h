@@ -197,6 +197,9 @@ struct peer {
 	uint32_t stress_wait_ms;	/* of the last question */
 	bool stress_woken;
 	struct wire_bytes stress_bytes;	/* in place of the sample; len 0: that */
+	const char *kernel_lines[STRESS_TABLES];	/* of KERNEL_ROWS; NULL: an error */
+	uint64_t kernel_rows;		/* all of them */
+	bool has_no_kernel_memory;	/* it is of an earlier version */
 	bool has_no_touches;		/* likewise */
 	bool holds_regions;		/* not answered until that is over */
 	unsigned armed[WIRE_ARM_HOLD + 1];	/* by what ARM asked for */
@@ -788,6 +791,24 @@ answer_used(struct peer *p, const struct wire_msg *q, struct model *m)
 }
 
 static void
+answer_kernel(struct peer *p, const struct wire_msg *q)
+{
+	const char *lines = p->kernel_lines[q->kernel_memory.table];
+	struct wire_msg msg = { .type = WIRE_KERNEL_ROWS, .id = q->id,
+		.kernel_rows = { .table = q->kernel_memory.table,
+		    .rows = p->kernel_rows, .bytes = 4711 } };
+
+	if (p->has_no_kernel_memory || lines == NULL) {
+		peer_error(p, q->id, p->has_no_kernel_memory ? WIRE_E_FRAME :
+		    WIRE_E_NAME);
+		return;
+	}
+	msg.kernel_rows.lines = (struct wire_bytes){ .p = (const uint8_t *)lines,
+		.len = strlen(lines) };
+	peer_send(p, &msg);
+}
+
+static void
 answer_stressed(struct peer *p, const struct wire_msg *q)
 {
 	struct wire_msg msg = { .type = WIRE_STRESSED, .id = q->id };
@@ -992,6 +1013,9 @@ peer_answer(struct peer *p, size_t k)
 			peer_error(p, q.id, WIRE_E_FRAME);
 		else
 			answer_stressed(p, &q);
+		break;
+	case WIRE_KERNEL_MEMORY:
+		answer_kernel(p, &q);
 		break;
 	case WIRE_TOUCHES:
 	case WIRE_COUNT:

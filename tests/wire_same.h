@@ -61,7 +61,7 @@ same_lost(const struct wire_lost *a, const struct wire_lost *b)
 #define SAME_ID(body, member) SAME_ALL(body, member)
 #define SAME_PAIR(body, type, first, second) \
 	(SAME(body, first) && SAME(body, second))
-#define SAME_NUMBERS(body, member) SAME_ALL(body, member)
+#define SAME_NUMBERS(body, member, count) SAME_ALL(body, member)
 #define SAME_LIST(body, type, member, count, n) SAME_FIRST(body, member, count)
 #define SAME_TEXTS(body, member, count, n) \
 	(SAME(body, count) && \

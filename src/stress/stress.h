@@ -229,23 +229,6 @@ struct stress_site {
 	bool accurate;		/* the kernel has followed all of its allocations */
 };
 
-struct stress_sites {
-	struct stress_site *site;	/* in the order of the file */
-	size_t n, cap;
-	uint64_t bad;		/* lines that are no call sites */
-	const char *version;	/* of the file, as "1.0"; NULL: it has no heading */
-	char *text;
-};
-
-/*
- * Reads /proc/allocinfo of a kernel that counts by call site.  root: "" or a folder
- * with copies.  -errno with a sentence in `why`; -EEXIST: the file of that name has
- * the six counts, which are not read if that can be seen before.
- */
-int stress_read_sites(struct stress_sites *, const char *root,
-    char why[STRESS_WHY]);
-void stress_free_sites(struct stress_sites *);
-
 struct stress_slab {
 	const char *name;
 	uint64_t bytes;		/* of its pages */
@@ -255,17 +238,46 @@ struct stress_slab {
 	uint64_t slabs;
 };
 
-struct stress_slabs {
-	struct stress_slab *slab;
-	size_t n, cap;
-	uint64_t bad;
-	char *text;
+enum stress_table {
+	STRESS_BY_SITE,		/* rows of struct stress_site, of /proc/allocinfo */
+	STRESS_BY_CACHE,	/* of struct stress_slab, of /proc/slabinfo */
+	STRESS_TABLES
 };
 
-/* Reads /proc/slabinfo, which only root can. */
-int stress_read_slabs(struct stress_slabs *, const char *root,
+enum stress_order {
+	STRESS_LARGEST,
+	STRESS_MOST,		/* calls, or objects */
+	STRESS_BY_NAME,		/* of the function, or the cache */
+	STRESS_ORDERS
+};
+
+struct stress_memory {
+	enum stress_table table;
+	void *row;
+	size_t n, cap, size;	/* size: of a row */
+	uint64_t rows, bytes;	/* of all rows, of which some may not be here */
+	uint64_t bad;		/* lines that are no rows */
+	const char *version;	/* of /proc/allocinfo, as "1.0"; NULL: it has no heading */
+	char *text;		/* that the rows point into */
+};
+
+/*
+ * Reads one of the files, which only root can, in its order.  root: "" or a folder
+ * with copies.  -errno with a sentence in `why`; -EEXIST: the file of call sites has
+ * the six counts, which are not read if that can be seen before.
+ */
+int stress_read_memory(struct stress_memory *, enum stress_table, const char *root,
     char why[STRESS_WHY]);
-void stress_free_slabs(struct stress_slabs *);
+void stress_sort_memory(struct stress_memory *, enum stress_order);
+/* The first rows as lines, as many as fit; their length. */
+size_t stress_print_memory(const struct stress_memory *, char *out, size_t cap);
+/* Reads such lines; other ones are bad.  -EBADMSG: it is no text; -ENOMEM. */
+int stress_parse_memory(struct stress_memory *, enum stress_table,
+    const char *text, size_t len);
+/* The row of the same place or cache as `row` of another one; NULL: there is none. */
+const void *stress_find_memory(const struct stress_memory *, const void *row);
+/* All zeros is freed. */
+void stress_free_memory(struct stress_memory *);
 
 /* --- samples.c ------------------------------------------------------------------ */
 

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -187,8 +188,9 @@ find_events(struct stress_events *t, char why[STRESS_WHY])
 		if (r < 0 && e == STRESS_EVENT_REQUEST) {
 			err = r;
 			snprintf(why, STRESS_WHY, "no counts of tracepoints: "
-			    "cannot read /%s/events/%s/id: %s", tracefs[0],
-			    rows[e].folder, strerror(-r));
+			    "cannot read /%s/events/%s/id: %s%s", tracefs[0],
+			    rows[e].folder, strerror(-r), r == -ENOENT ?
+			    " (is tracefs mounted?)" : "");
 		}
 	}
 	if (err == 0 && read_event_file(t, STRESS_EVENT_REQUEST, "format", buf,
@@ -502,9 +504,17 @@ say_refusal(const struct stress_events *t, int err, char why[STRESS_WHY])
 static int
 begin_events(struct stress_events **out, const char *root, char why[STRESS_WHY])
 {
-	struct stress_events *t = calloc(1, sizeof *t);
+	struct stress_events *t;
 	int err;
 
+	/* The filter may kill us for the call. */
+	if (root[0] == '\0' && prctl(PR_GET_SECCOMP) != 0) {
+		snprintf(why, STRESS_WHY, "no counts of tracepoints: a filter of "
+		    "system calls (seccomp) may end this process for "
+		    "perf_event_open(2)");
+		return -EPERM;
+	}
+	t = calloc(1, sizeof *t);
 	if (t == NULL)
 		return -ENOMEM;
 	t->root = root;

@@ -4,9 +4,10 @@
  * Claims: six numbers written as the kernel writes them are read back; a number is
  * never read from a text that has none; what is read does not depend on what is
  * behind the last line; a packed sample that is taken is the same when it is packed
- * again.
+ * again; so are rows of the kernel's memory that are printed.
  */
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "../../src/base/base.h"
 #include "../../src/stress/stress.h"
@@ -70,6 +71,32 @@ pack_again(const uint8_t *bytes, size_t len)
 	    "a sample comes back");
 }
 
+static void
+print_again(enum stress_table table, const char *text, size_t len)
+{
+	size_t cap = 4 * len + 256, n;
+	struct stress_memory m, again;
+	char *lines;
+
+	if (stress_parse_memory(&m, table, text, len) < 0)
+		return;
+	for (int order = 0; order < STRESS_ORDERS; order++)
+		stress_sort_memory(&m, (enum stress_order)order);
+	lines = malloc(cap);
+	if (lines == NULL)
+		abort();
+	n = stress_print_memory(&m, lines, cap);
+	claim(stress_parse_memory(&again, table, lines, n) == 0 &&
+	    again.n == m.n && again.bytes == m.bytes && again.bad == 0,
+	    "rows come back");
+	for (size_t i = 0; i < m.n && i < 4; i++)
+		claim(stress_find_memory(&again, (char *)m.row + i * m.size) != NULL,
+		    "a row is found");
+	stress_free_memory(&again);
+	stress_free_memory(&m);
+	free(lines);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
@@ -82,6 +109,8 @@ LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 		read_back(n);
 	pack_again(bytes, len);
 	whole_lines(text, len);
+	print_again(STRESS_BY_SITE, text, len);
+	print_again(STRESS_BY_CACHE, text, len);
 	n[0] = 7;
 	if (!stress_read_pressure(text, len, &some, &full))
 		claim(some == 1 && full == 1, "results are untouched on failure");

@@ -2,6 +2,12 @@
 # pagek stress: the six counts of the kernel's page allocator, from copies of its
 # files and from this kernel.
 set -u
+# Where nobody has mounted the kernel's tracepoints, we do, for us alone.
+if [ "$(id -u)" = 0 ] && [ ! -e /sys/kernel/tracing/events ] && [ -z "${mounted:-}" ]; then
+	export mounted=yes
+	exec unshare -m sh -c 'mount -t tracefs tracefs /sys/kernel/tracing || true
+	    exec sh "$0"' "$0"
+fi
 . "$(dirname "$0")/lib.sh"
 pagek=$B/pagek
 root=$tmp/root
@@ -366,6 +372,42 @@ unprivileged() {
 	    grep -q 'perf is refused: it needs CAP_PERFMON' "$tmp/out"
 }
 rule "a refusal of perf is said, and the next source used" unprivileged
+
+# A program in a sandbox ends at the call that perf needs.
+sandboxed() {
+	cat >"$tmp/sandbox.c" <<'SANDBOX'
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int
+main(int argc, char **argv)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+		    offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { 4, filter };
+
+	if (argc < 2 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
+		return 99;
+	execv(argv[1], argv + 1);
+	return 98;
+}
+SANDBOX
+	cc -o "$tmp/sandbox" "$tmp/sandbox.c" || return 1
+	"$tmp/sandbox" "$pagek" stress --only=command -- true >"$tmp/out" 2>&1
+	[ $? = 1 ] && grep -q 'a filter of system calls (seccomp) may end' "$tmp/out" &&
+	    "$tmp/sandbox" /usr/bin/env "$pagek" stress --interval 0.1 --count 1 \
+		--format json >"$tmp/out"
+}
+rule "a filter of system calls that kills is not tried" sandboxed
 
 # A group of 24 MiB reads a file of 200: it pays for each page with another one.
 limited() {

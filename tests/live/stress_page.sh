@@ -102,6 +102,29 @@ pauses() {
 }
 rule "a pause loses nothing" pauses
 
+# caches SLABS: the copy of the kernel's slab caches.
+caches() {
+	printf '%s\n' 'slabinfo - version: 2.1' '# name' \
+	    "dentry 90 100 192 21 1 : tunables 0 0 0 : slabdata $1 $1 0" \
+	    >"$root/slab.new" && mv "$root/slab.new" "$root/proc/slabinfo"
+}
+memory() {
+	page=$(getconf PAGESIZE)
+	caches 5 && printf '%s\n' 'allocinfo - version: 1.0' \
+	    '36864 9 arch/x86/mm/pgtable.c:33 func:pte_alloc_one' \
+	    '1048576 300 mm/a.c:7 [a_module] func:a_function' \
+	    >"$root/proc/allocinfo" && keys b &&
+	    wait_for '^S KERNEL MEMORY BY CALL SITE .*LIVE$' &&
+	    wait_for '^1,085,440 bytes in 2 places' &&
+	    wait_for '^ +1,048,576 .* a_function  mm/a.c:7' && keys b &&
+	    wait_for '^S KERNEL MEMORY BY SLAB CACHE' &&
+	    wait_for "^ +$((5 * page / 1000)),[0-9]{3} .* dentry" &&
+	    caches 6 && wait_for '\+[0-9]+,[0-9]{3} .* dentry' && keys m &&
+	    wait_for ' 0 .* dentry' && keys b && wait_for '^LEVEL +THIS SEC' &&
+	    rm "$root/proc/allocinfo"
+}
+rule "b shows who holds the kernel's memory, and what has grown" memory
+
 # --- sources that go away ------------------------------------------------------------
 
 # The copy is not set to zero, so each sample adds its numbers.

@@ -11,7 +11,7 @@
  *	listings.c	LPUT, LISTINGS and LGET
  *	tables.c	NAME's tables, and regions
  *	usage.c		USAGE
- *	stress.c	STRESS
+ *	stress.c	STRESS and KERNEL_MEMORY
  *	refcnt.c	COUNT, TOUCHES and MEMORY
  *
  * Limits
@@ -79,7 +79,7 @@ struct conn {
 	bool sees_kernel;		/* it is a viewer of the kernel's counts */
 	struct node_stress_wait stress;	/* a STRESS that waits */
 	bool looking;			/* a FRAME of it is not answered yet */
-	bool working;			/* a MEMORY or a move, likewise */
+	bool working;			/* a MEMORY, a KERNEL_MEMORY or a move, likewise */
 	bool ending;			/* closes when its last reply is out */
 	bool closed;
 };

@@ -1,6 +1,10 @@
-/* STRESS: the kernel's counts, as the node has read them for all pages. */
+/*
+ * STRESS: the kernel's counts, as the node has read them for all pages.
+ * KERNEL_MEMORY: who holds the kernel's own memory, which a worker reads.
+ */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../keeper/node.h"
@@ -106,4 +110,103 @@ answer_stress(struct conn *c, const struct wire_msg *m)
 		return;
 	}
 	begin_wait(c, m->id, m->stress.wait_ms);
+}
+
+/* --- KERNEL_MEMORY ----------------------------------------------------------------- */
+
+/* A table, from the request to its answer. */
+struct kernel_reading {
+	uv_work_t work;
+	struct node *node;
+	uint64_t conn;			/* the connection that asked */
+	uint32_t request;
+	enum stress_table table;
+	struct stress_memory memory;
+	char lines[WIRE_KERNEL_LINES];
+	size_t len;
+	char why[STRESS_WHY];
+	int err;
+};
+
+static void
+read_kernel(uv_work_t *work)
+{
+	struct kernel_reading *k = work->data;
+	const char *root = k->node->opts.root;
+
+	k->err = stress_read_memory(&k->memory, k->table, root != NULL ? root : "",
+	    k->why);
+	if (k->err < 0)
+		return;
+	stress_sort_memory(&k->memory, STRESS_LARGEST);
+	k->len = stress_print_memory(&k->memory, k->lines, sizeof k->lines);
+}
+
+static void
+reply_kernel(struct conn *c, const struct kernel_reading *k)
+{
+	struct wire_msg reply = { .type = WIRE_KERNEL_ROWS, .id = k->request };
+	const struct stress_memory *m = &k->memory;
+
+	if (k->err < 0) {
+		conn_error(c, k->request, k->err == -ENOMEM ? WIRE_E_BUSY :
+		    WIRE_E_NAME, k->why[0] != '\0' ? k->why : strerror(-k->err));
+		return;
+	}
+	reply.kernel_rows = (struct wire_kernel_rows){
+		.rows = m->rows, .table = m->table, .bytes = m->bytes,
+		.bad = m->bad, .lines = { .p = (const uint8_t *)k->lines,
+		    .len = k->len } };
+	conn_reply(c, &reply);
+}
+
+static void
+answer_kernel(uv_work_t *work, int status)
+{
+	struct kernel_reading *k = work->data;
+	struct conn *c = serve_find(k->node, k->conn);
+
+	if (status < 0)
+		k->err = status;
+	if (c != NULL) {
+		c->working = false;
+		reply_kernel(c, k);
+	}
+	if (k->err == 0)
+		stress_free_memory(&k->memory);
+	free(k);
+}
+
+void
+answer_kernel_memory(struct conn *c, const struct wire_msg *q)
+{
+	struct kernel_reading *k;
+	int err;
+
+	if (c->node->replay != NULL) {
+		conn_error(c, q->id, WIRE_E_NAME, "a capture has no table of the "
+		    "kernel's memory");
+		return;
+	}
+	if (c->working) {
+		conn_error(c, q->id, WIRE_E_BUSY, "this page's last request for it "
+		    "is not answered yet");
+		return;
+	}
+	k = calloc(1, sizeof *k);
+	err = k == NULL ? -ENOMEM : 0;
+	if (err == 0) {
+		k->node = c->node;
+		k->conn = c->page.id;
+		k->request = q->id;
+		k->table = q->kernel_memory.table;
+		k->work.data = k;
+		err = nodes_queue_work(c->node->loop, &k->work, read_kernel,
+		    answer_kernel);
+	}
+	c->working = err == 0;
+	if (err < 0) {
+		conn_error(c, q->id, WIRE_E_BUSY, strerror(-err));
+		free(k);
+	}
 }

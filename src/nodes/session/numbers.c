@@ -84,9 +84,10 @@ numbers_check_whole(struct nodes_session *s)
 }
 
 void
-numbers_take(struct nodes_session *s, const uint64_t n[WIRE_STATS_COUNT])
+numbers_take(struct nodes_session *s, const uint64_t n[WIRE_STATS_COUNT], size_t sent)
 {
 	memcpy(s->counters.keeper, n, sizeof s->counters.keeper);
+	s->look.keeper_sent = sent;
 	numbers_set_lost(s);
 	replay_numbers(s);
 	s->look.loss.bad_records = n[WIRE_N_BAD] > s->losses.bad ? n[WIRE_N_BAD] :
@@ -109,7 +110,7 @@ answered_stream(struct nodes_session *s, const struct wire_msg *msg)
 	look->target.status = st->status;
 	look->target.ended_wall_ms = st->ended_ms;
 	link_text(s->texts.target, sizeof s->texts.target, st->comm);
-	numbers_take(s, st->n);
+	numbers_take(s, st->n, st->sent);
 	intake_sample(s, st->n[WIRE_N_SAMPLE]);
 	/* Logging was off for a while: unknown frees are of blocks since. */
 	if ((st->n[WIRE_N_EARLIER] > 0 || st->n[WIRE_N_ARMED_MS] != 0) &&

@@ -65,6 +65,8 @@ on_reply(void *arg, int err, const struct wire_msg *msg)
 		lost_usage(s, err);
 	else if (ask == &s->asks[SESSION_ASK_STRESS])
 		lost_stress(s, err);
+	else if (ask == &s->asks[SESSION_ASK_KERNEL_MEMORY])
+		lost_kernel_memory(s, err);
 	else if (ask == &s->asks[SESSION_ASK_TOUCHES])
 		lost_touches(s, err);
 	else if (ask == &s->asks[SESSION_ASK_COUNT])
@@ -549,6 +551,7 @@ nodes_session_close(struct nodes_session *s)
 	names_fini(&s->names);
 	usage_reset(s);
 	session_refcnt_fini(s);
+	stress_free_memory(&s->kernel_memory.memory);
 	intake_fini(s);
 	free(s);
 }

@@ -58,6 +58,7 @@
 	ASK(TOUCHES, touches, false) \
 	ASK(COUNT, count, false) \
 	ASK(MEMORY, memory, false) \
+	ASK(KERNEL_MEMORY, kernel_memory, false) \
 	ASK(RETAINED, retained, false) \
 	ASK(ARM, arm, false) \
 	ASK(REPLAY, replay, false) \
@@ -168,6 +169,13 @@ struct session_stress {
 	char kernel[STRESS_KERNEL];
 	char why[NODES_STRESS_WHY];
 	char error_why[WIRE_TEXT_MAX + 1];
+};
+
+/* The kernel's own memory, until the page takes it. */
+struct session_kernel_memory {
+	struct nodes_kernel_memory told;
+	struct stress_memory memory;
+	char why[WIRE_TEXT_MAX + 1];
 };
 
 /* Counts of pages: the last whole copy, and the one that is coming in. */
@@ -345,6 +353,7 @@ struct nodes_session {
 	struct session_marks marks;
 	struct session_usage usage;
 	struct session_stress stress;
+	struct session_kernel_memory kernel_memory;
 	struct session_refcnt refcnt;
 	struct session_memory memory;
 	struct session_retained retained;
@@ -362,8 +371,9 @@ void lost_arm(struct nodes_session *, int err);
 void lost_retained(struct nodes_session *, int err);
 /* USAGE has none: the link is lost. */
 void lost_usage(struct nodes_session *, int err);
-/* STRESS has none: -ECANCELED, or the link is lost. */
+/* STRESS or KERNEL_MEMORY has none: -ECANCELED, or the link is lost. */
 void lost_stress(struct nodes_session *, int err);
+void lost_kernel_memory(struct nodes_session *, int err);
 /* TOUCHES, COUNT or MEMORY has none: the link is lost. */
 void lost_touches(struct nodes_session *, int err);
 void lost_count(struct nodes_session *, int err);
@@ -504,9 +514,9 @@ void arm_numbers(struct nodes_session *);
 
 /* Requests the counters of the target that are due, or all. */
 void numbers_ask_stream(struct nodes_session *, bool all);
-/* Takes the target's counters. */
+/* Takes the target's counters, of which the node has sent so many. */
 void numbers_take(struct nodes_session *,
-    const uint64_t n[WIRE_STATS_COUNT]);
+    const uint64_t n[WIRE_STATS_COUNT], size_t sent);
 /* Requests the state of the command, if due. */
 void numbers_ask_node(struct nodes_session *, bool due);
 void numbers_ask_types(struct nodes_session *);

@@ -218,7 +218,7 @@ take_totals(struct nodes_session *s, const struct wire_rows *r)
 	s->intake.counting = true;
 	window_pass(s, r->as_of + 1, sum > known ? sum - known : 0);
 	s->stream.state = r->state;
-	numbers_take(s, r->n);
+	numbers_take(s, r->n, r->sent);
 }
 
 /* Counts calm cycles; true when there were enough. */

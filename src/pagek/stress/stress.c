@@ -141,6 +141,15 @@ is_due(const struct ring *r, int64_t ms)
 	    EARLY_MS;
 }
 
+/* A few requests in some seconds are not none in one. */
+static uint64_t
+per_second(uint64_t n, int64_t ms)
+{
+	uint64_t mean = (uint64_t)((double)n * SECOND_MS / (double)ms + 0.5);
+
+	return mean == 0 && n > 0 ? 1 : mean;
+}
+
 /* A number for each second that has passed. */
 static void
 push_trend(struct seen *s)
@@ -153,8 +162,7 @@ push_trend(struct seen *s)
 	for (n = n < PAGE_STRESS_TREND ? n : PAGE_STRESS_TREND; n > 0; n--) {
 		for (int i = 0; i < PAGE_STRESS_ROWS; i++)
 			s->trend[i][s->ntrend % PAGE_STRESS_TREND] =
-			    (uint64_t)((double)number_of(&spent, i) *
-			    SECOND_MS / (double)ms + 0.5);
+			    per_second(number_of(&spent, i), ms);
 		s->ntrend++;
 	}
 }
@@ -269,14 +277,13 @@ static void
 make_mean(struct page_stress_spent *p)
 {
 	struct stress_sample *s = &p->s;
-	double seconds = (double)p->ms / SECOND_MS;
 
 	p->mean = true;
-	p->ms = SECOND_MS;
 	for (size_t i = 0; i < STRESS_LEVELS; i++)
-		s->level[i] = (uint64_t)((double)s->level[i] / seconds + 0.5);
-	s->some_us = (uint64_t)((double)s->some_us / seconds + 0.5);
-	s->full_us = (uint64_t)((double)s->full_us / seconds + 0.5);
+		s->level[i] = per_second(s->level[i], p->ms);
+	s->some_us = per_second(s->some_us, p->ms);
+	s->full_us = per_second(s->full_us, p->ms);
+	p->ms = SECOND_MS;
 }
 
 void

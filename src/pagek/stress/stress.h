@@ -5,6 +5,7 @@
  *	stress_text.c	texts that page S and pagek stress have in common
  *	stress_page.c	page S
  *	stress_strip.c	its line on page K
+ *	stress_memory.c	memory of the kernel itself, on page S
  *
  * Vocabulary (and that of stress/stress.h)
  *	period	between two samples: the last second, the window, since the mark.
@@ -23,6 +24,7 @@
 #define PAGEK_STRESS_H
 
 #include "../../stress/stress.h"
+#include "../picture/field_table.h"
 #include "../picture/picture.h"
 
 enum page_stress_row {
@@ -146,6 +148,32 @@ int page_stress_compose(const struct page_stress *, const struct page_stress_hea
 /* The meaning of the levels, as a list that scrolls.  -ENOMEM. */
 int page_stress_explain(const struct page_stress *, struct page_scroll *,
     bool ascii, int cols, int rows, struct page_picture *);
+
+/* --- stress_memory.c ---------------------------------------------------------- */
+
+/* Columns of the screen, of text and of data; a row is the table's. */
+extern const struct field_table *const page_stress_memory_fields[STRESS_TABLES];
+
+/* The kernel's own memory, from the largest row on.  Zero but for the table: empty. */
+struct page_stress_memory {
+	enum stress_table table;
+	bool known;			/* rows have come */
+	bool marks;			/* SINCE MK will count from `now` on */
+	struct stress_memory now, base;	/* base: of the mark */
+	struct page_list list;		/* of the rows of `now` */
+	char trouble[PAGE_STRESS_TROUBLE];
+};
+
+void page_stress_memory_fini(struct page_stress_memory *);
+/* Takes the rows of *m, which is empty afterwards.  The first ones are the mark. */
+void page_stress_memory_take(struct page_stress_memory *, struct stress_memory *m);
+/* False: there are no rows yet. */
+bool page_stress_memory_mark(struct page_stress_memory *);
+/* Why there are no rows now; "": there are.  Safe text. */
+void page_stress_memory_set_trouble(struct page_stress_memory *, const char *);
+/* As page_stress_compose(). */
+int page_stress_memory_compose(struct page_stress_memory *,
+    const struct page_stress_head *, int cols, int rows, struct page_picture *);
 
 /* --- stress_strip.c ----------------------------------------------------------- */
 

@@ -467,8 +467,8 @@ page_stress_compose(const struct page_stress *l, const struct page_stress_head *
 	    pic);
 	put_meanings(&p, room, text, pic);
 	if (bar)
-		page_overlay_bar("Space pause  x reset  Enter meaning  m mark  "
-		    "{ } window  Esc close", rows, pic);
+		page_overlay_bar("Space pause  x reset  Enter meaning  b memory  "
+		    "m mark  { } window  Esc close", rows, pic);
 	r = picture_end(pic);
 	if (r == 0 && !text)
 		page_list_edges(&p.rows, PAGE_STRESS_ROWS, pic);

@@ -327,7 +327,8 @@ get_uints(struct in *in, char *first, size_t n, size_t size)
 
 /* Numbers of a later version are skipped, those of an earlier one stay 0. */
 static int
-get_neighbours(struct in *in, const struct wire_field *f, void *member)
+get_neighbours(struct in *in, const struct wire_field *f, void *member,
+    size_t *count)
 {
 	struct item it;
 	size_t i;
@@ -338,6 +339,8 @@ get_neighbours(struct in *in, const struct wire_field *f, void *member)
 	for (i = f->n; i < it.n; i++)
 		if (skip_item(in, ELEMENT_DEPTH))
 			return -EBADMSG;
+	if (f->at2 != 0)
+		*count = it.n < f->n ? (size_t)it.n : f->n;
 	return 0;
 }
 
@@ -492,7 +495,7 @@ get_value(struct in *in, const struct wire_field *f, struct wire_msg *m)
 	case WIRE_V_ID:
 		return get_id(in, f, member);
 	case WIRE_V_UINTS:
-		return get_neighbours(in, f, member);
+		return get_neighbours(in, f, member, second);
 	case WIRE_V_LIST:
 		return get_list(in, f, member, second);
 	case WIRE_V_TEXTS:

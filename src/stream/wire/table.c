@@ -197,9 +197,9 @@ check_memories(const struct wire_msg *m)
 #define ROW_ID(body, member) AT(body, member), .size = WIRE_EPOCH
 #define ROW_PAIR(body, type, first, second) \
 	AT(body, first), .size = sizeof(type), .n = 2, .least = 2
-#define ROW_NUMBERS(body, member) \
-	AT(body, member), .size = sizeof(uint64_t), .n = WIRE_STATS_COUNT, \
-	.least = WIRE_STATS_FIRST
+#define ROW_NUMBERS(body, member, count) \
+	AT(body, member), AT2(body, count), .size = sizeof(uint64_t), \
+	.n = WIRE_STATS_COUNT, .least = WIRE_STATS_FIRST
 #define ROW_LIST(body, type, member, count, n_) \
 	AT(body, member), AT2(body, count), .size = sizeof(type), .n = (n_)
 #define ROW_TEXTS(body, member, count, n_) \

@@ -24,7 +24,8 @@
  * TEXT		struct wire_text of at most max bytes
  * BYTES	struct wire_bytes of at most max bytes
  * ID		an array of size bytes
- * UINTS	n neighbouring unsigned members of size bytes, at least `least`
+ * UINTS	n neighbouring unsigned members of size bytes, at least `least`; at2
+ *		counts those that came, 0: it does not
  * LIST		an array of up to n unsigned of size bytes; at2 counts them
  * TEXTS, INFO	an array of up to n struct wire_text, wire_info; at2 as in LIST
  * LOST		an array of n struct wire_lost

@@ -86,6 +86,7 @@
 #define WIRE_USAGE_SIZE 98	/* usage_row_put() */
 #define WIRE_STRESS_SIZE 512	/* bytes of a sample: stress_put() */
 #define WIRE_STRESS_WHY 8	/* sentences beside it */
+#define WIRE_KERNEL_LINES 49000	/* bytes of the lines of one KERNEL_ROWS */
 #define WIRE_COUNT_PERIOD 3600000	/* milliseconds, at most */
 #define WIRE_TOUCH_COUNTERS 64	/* of a row of TOUCHED */
 #define WIRE_TOUCH_BYTES 49000	/* of its rows; refcnt_row_put() */
@@ -401,7 +402,8 @@ struct wire_memory_node {
 #define MEMBER_BYTES(member, max) struct wire_bytes member;
 #define MEMBER_ID(member) uint8_t member[WIRE_EPOCH];
 #define MEMBER_PAIR(type, first, second) type first, second;
-#define MEMBER_NUMBERS(member) uint64_t member[WIRE_STATS_COUNT];
+#define MEMBER_NUMBERS(member, count) \
+	uint64_t member[WIRE_STATS_COUNT]; size_t count;
 #define MEMBER_LIST(type, member, count, max) type member[max]; size_t count;
 #define MEMBER_TEXTS(member, count, max) \
 	struct wire_text member[max]; size_t count;

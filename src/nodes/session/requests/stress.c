@@ -1,6 +1,6 @@
 /*
  * Heap stress of the node's machine.  Its totals go on when the node is started
- * again.
+ * again.  And memory of the kernel itself, a table of one moment.
  */
 #include <errno.h>
 #include <string.h>
@@ -110,4 +110,100 @@ nodes_session_ask_stress(struct nodes_session *s, uint32_t wait_ms)
 	if (session_in_flight(s, SESSION_ASK_STRESS) > 0)
 		return -EBUSY;
 	return session_ask(s, SESSION_ASK_STRESS, &msg);
+}
+
+/* --- memory of the kernel itself ------------------------------------------------- */
+
+static void
+fail_memory(struct session_kernel_memory *k, int err, const char *why)
+{
+	k->told.error = err;
+	base_copy_text(k->why, sizeof k->why, why);
+}
+
+static void
+take_memory(struct session_kernel_memory *k, const struct wire_kernel_rows *m)
+{
+	struct stress_memory memory;
+	int err = stress_parse_memory(&memory, m->table, (const char *)m->lines.p,
+	    m->lines.len);
+
+	if (err < 0) {
+		fail_memory(k, err == -ENOMEM ? err : -EIO, err == -ENOMEM ? "" :
+		    "the node's table is not valid");
+		return;
+	}
+	if (k->told.ready)
+		stress_free_memory(&k->memory);
+	if (m->rows > memory.n)
+		memory.rows = m->rows;
+	memory.bytes = m->bytes;
+	memory.bad = m->bad > UINT64_MAX - memory.bad ? UINT64_MAX :
+	    memory.bad + m->bad;
+	k->memory = memory;
+	k->told.ready = true;
+	fail_memory(k, 0, "");
+}
+
+void
+answered_kernel_memory(struct nodes_session *s, const struct wire_msg *msg)
+{
+	struct session_kernel_memory *k = &s->kernel_memory;
+
+	if (msg->type == WIRE_KERNEL_ROWS) {
+		take_memory(k, &msg->kernel_rows);
+	} else if (msg->type == WIRE_ERR && msg->err.code == WIRE_E_FRAME) {
+		fail_memory(k, -ENOTSUP, "the node is older and does not read the "
+		    "kernel's own memory; start it again with this version");
+	} else if (msg->type == WIRE_ERR) {
+		fail_memory(k, msg->err.code == WIRE_E_AUTH ? -EPERM :
+		    msg->err.code == WIRE_E_BUSY ? -EBUSY : -EIO, "");
+		set_text(k->why, sizeof k->why, msg->err.text);
+	} else {
+		fail_memory(k, -EIO, "the node's answer is not valid");
+	}
+	s->news(s->arg);
+}
+
+void
+lost_kernel_memory(struct nodes_session *s, int err)
+{
+	fail_memory(&s->kernel_memory, err == -ECANCELED ? -EAGAIN : err,
+	    err == -ECANCELED ? "" : "the link to the node is lost");
+}
+
+const struct nodes_kernel_memory *
+nodes_session_kernel_memory(struct nodes_session *s)
+{
+	struct session_kernel_memory *k = &s->kernel_memory;
+
+	k->told.pending = session_in_flight(s, SESSION_ASK_KERNEL_MEMORY) > 0;
+	k->told.error_why = k->why;
+	return &k->told;
+}
+
+int
+nodes_session_ask_kernel_memory(struct nodes_session *s, enum stress_table table)
+{
+	struct wire_msg msg = { .type = WIRE_KERNEL_MEMORY,
+		.kernel_memory.table = table };
+
+	if (session_in_flight(s, SESSION_ASK_KERNEL_MEMORY) > 0)
+		return -EBUSY;
+	s->kernel_memory.told.table = table;
+	s->kernel_memory.told.error = -EAGAIN;
+	return session_ask(s, SESSION_ASK_KERNEL_MEMORY, &msg);
+}
+
+bool
+nodes_session_take_kernel_memory(struct nodes_session *s, struct stress_memory *out)
+{
+	struct session_kernel_memory *k = &s->kernel_memory;
+
+	if (!k->told.ready)
+		return false;
+	*out = k->memory;
+	k->memory = (struct stress_memory){ .table = out->table };
+	k->told.ready = false;
+	return true;
 }

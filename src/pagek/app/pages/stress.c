@@ -1,4 +1,7 @@
-/* Page S: the kernel's heap stress, and its line on page K. */
+/*
+ * Page S: the kernel's heap stress, and its line on page K; who allocated the kernel's
+ * own memory, and its slab caches.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,14 +15,26 @@
 #include "../pages.h"
 
 #define STRIP_MS 1000		/* between the samples of the line alone */
-#define OLDER_NODE "VERSION: the node is older than page S; a newer pageknode " \
-	"counts the kernel's requests"
+#define MEMORY_MS 1000		/* between two tables of the kernel's memory */
+#define OLDER_NODE "VERSION: the node is older and does not have this; start it " \
+	"again with this version"
+
+/* In the order of the key b. */
+enum view {
+	LEVELS,
+	SITES,
+	SLABS,
+	VIEWS,
+	MEANINGS = VIEWS
+};
 
 struct page_s {
 	const struct nodes_session *session;	/* whose samples these are */
 	size_t selected;
-	bool explains;
+	enum view view;
 	struct page_scroll scroll;
+	struct page_stress_memory memory[STRESS_TABLES];
+	int64_t memory_ms;		/* when the next table is asked for */
 	int64_t next_ms;		/* the next sample of the line; 0: the first one */
 	bool failed;			/* the last question */
 };
@@ -28,6 +43,14 @@ static struct page_s *
 state_of(const struct app *app)
 {
 	return app_panel_state(app, APP_PAGE_S);
+}
+
+/* The table that is shown; NULL: none is. */
+static struct page_stress_memory *
+table_of(struct page_s *st)
+{
+	return st->view == SITES ? &st->memory[STRESS_BY_SITE] :
+	    st->view == SLABS ? &st->memory[STRESS_BY_CACHE] : NULL;
 }
 
 /* --- samples -------------------------------------------------------------------- */
@@ -39,17 +62,24 @@ is_failure(int error)
 }
 
 static void
+trouble_text(char text[PAGE_STRESS_TROUBLE], int error, const char *why,
+    const char *lack)
+{
+	if (error == -ENOTSUP)
+		snprintf(text, PAGE_STRESS_TROUBLE, "%s", OLDER_NODE);
+	else
+		snprintf(text, PAGE_STRESS_TROUBLE, "%s: %s", lack, why != NULL &&
+		    why[0] != '\0' ? why : strerror(-error));
+}
+
+static void
 set_trouble(struct page_stress *l, int error, const char *why)
 {
 	char text[PAGE_STRESS_TROUBLE];
 
 	if (!is_failure(error))
 		return;
-	if (error == -ENOTSUP)
-		snprintf(text, sizeof text, "%s", OLDER_NODE);
-	else
-		snprintf(text, sizeof text, "No counts: %s", why != NULL &&
-		    why[0] != '\0' ? why : strerror(-error));
+	trouble_text(text, error, why, "No counts");
 	page_stress_set_trouble(l, text);
 }
 
@@ -113,6 +143,59 @@ read_samples(struct app *app, struct page_s *st)
 	set_trouble(l, err, NULL);
 }
 
+/* --- tables of the kernel's memory -------------------------------------------------- */
+
+/* True: there is another table, or another reason why there is none. */
+static bool
+take_table(struct page_s *st, struct nodes_session *session)
+{
+	const struct nodes_kernel_memory *k = nodes_session_kernel_memory(session);
+	struct page_stress_memory *shown = table_of(st);
+	struct stress_memory m;
+	char text[PAGE_STRESS_TROUBLE];
+
+	if (nodes_session_take_kernel_memory(session, &m)) {
+		page_stress_memory_take(&st->memory[m.table], &m);
+		return true;
+	}
+	if (!is_failure(k->error) || k->table != shown->table)
+		return false;
+	trouble_text(text, k->error, k->error_why, "No table");
+	if (strcmp(text, shown->trouble) == 0)
+		return false;
+	page_stress_memory_set_trouble(shown, text);
+	return true;
+}
+
+/* While a table is shown, the node reads it once a second. */
+static void
+read_tables(struct app *app, struct page_s *st)
+{
+	struct page_stress_memory *shown = table_of(st);
+	int64_t now = mono_ms(mono_now());
+
+	if (shown == NULL || !app_panel_is_open(app, APP_PAGE_S) ||
+	    app->page->paused != NULL)
+		return;
+	if (!nodes_session_kernel_memory(app->session)->pending &&
+	    take_table(st, app->session))
+		app->page->news = true;
+	if (now < st->memory_ms)
+		return;
+	if (nodes_session_ask_kernel_memory(app->session, shown->table) == 0)
+		st->memory_ms = now + MEMORY_MS;
+}
+
+static void
+forget_tables(struct page_s *st)
+{
+	for (unsigned i = 0; i < STRESS_TABLES; i++) {
+		page_stress_memory_fini(&st->memory[i]);
+		st->memory[i].table = (enum stress_table)i;
+	}
+	st->memory_ms = 0;
+}
+
 static bool
 is_wanted(const struct app *app)
 {
@@ -131,7 +214,9 @@ tick(struct app *app)
 		st->session = app->session;
 		st->next_ms = 0;
 		st->failed = false;
+		forget_tables(st);
 	}
+	read_tables(app, st);
 	if (!is_wanted(app))
 		return;
 	if (page->levels == NULL && page_stress_new(&page->levels) < 0) {
@@ -172,10 +257,13 @@ compose(struct app *app, int rows, struct page_picture *pic)
 
 	if (app->page->levels == NULL && page_stress_new(&app->page->levels) < 0)
 		return -ENOMEM;
-	if (st->explains && rows > 0)
+	if (st->view == MEANINGS && rows > 0)
 		return page_stress_explain(app->page->levels, &st->scroll,
 		    app->page->opts.ascii, app->cols, rows, pic);
 	head_of(app, &h, node);
+	if (table_of(st) != NULL)
+		return page_stress_memory_compose(table_of(st), &h, app->cols, rows,
+		    pic);
 	return page_stress_compose(app->page->levels, &h, app->cols, rows, pic);
 }
 
@@ -191,7 +279,7 @@ static bool
 open_page(struct app *app, bool first)
 {
 	(void)first;
-	state_of(app)->explains = false;
+	state_of(app)->view = LEVELS;
 	return true;
 }
 
@@ -199,11 +287,13 @@ static void
 move(struct app *app, int rows, bool scroll)
 {
 	struct page_s *st = state_of(app);
+	struct page_stress_memory *table = table_of(st);
 	size_t by = (size_t)abs(rows);
 
-	(void)scroll;
-	if (st->explains)
+	if (st->view == MEANINGS)
 		st->scroll.top += rows;
+	else if (table != NULL)
+		page_list_move(&table->list, table->now.n, rows, scroll);
 	else if (rows < 0)
 		st->selected = st->selected > by ? st->selected - by : 0;
 	else
@@ -214,9 +304,11 @@ move(struct app *app, int rows, bool scroll)
 static int
 window(const struct app *app)
 {
-	const struct page_s *st = state_of(app);
+	struct page_s *st = state_of(app);
+	const struct page_stress_memory *table = table_of(st);
 
-	return st->explains ? st->scroll.window : 1;
+	return table != NULL ? (int)table->list.window : st->view == MEANINGS ?
+	    st->scroll.window : 1;
 }
 
 static void
@@ -224,7 +316,7 @@ toggle_meaning(struct app *app)
 {
 	struct page_s *st = state_of(app);
 
-	st->explains = !st->explains;
+	st->view = st->view == LEVELS ? MEANINGS : LEVELS;
 	st->scroll = (struct page_scroll){ 0 };
 }
 
@@ -232,10 +324,25 @@ static bool
 back(struct app *app)
 {
 	struct page_s *st = state_of(app);
-	bool explains = st->explains;
+	bool was_elsewhere = st->view != LEVELS;
 
-	st->explains = false;
-	return explains;
+	st->view = LEVELS;
+	return was_elsewhere;
+}
+
+static void
+next_table(struct app *app)
+{
+	struct page_s *st = state_of(app);
+
+	st->view = st->view < VIEWS ? (enum view)((st->view + 1) % VIEWS) : SITES;
+	st->memory_ms = 0;
+}
+
+static void
+fini(struct app *app)
+{
+	forget_tables(state_of(app));
 }
 
 static void
@@ -263,9 +370,14 @@ static void
 set_mark(struct app *app)
 {
 	struct page_stress *l = app->page->levels;
+	struct page_stress_memory *table = table_of(state_of(app));
 
-	app_say(app, l != NULL && page_stress_set_mark(l) ?
-	    "marked; SINCE MK counts from now" : "there are no counts yet");
+	if (table != NULL)
+		app_say(app, page_stress_memory_mark(table) ?
+		    "marked; SINCE MK counts from now" : "there is no table yet");
+	else
+		app_say(app, l != NULL && page_stress_set_mark(l) ?
+		    "marked; SINCE MK counts from now" : "there are no counts yet");
 }
 
 static void
@@ -287,6 +399,8 @@ static const struct panel_key keys[] = {
 	    .action = PAGE_DO_MARK, .run = set_mark },
 	{ .names = "x", .help = "begin mark, window and trend now, for this page "
 	    "only", .action = PAGE_DO_COUNT_ANEW, .run = reset },
+	{ .names = "b", .help = "next table: the levels, the kernel's memory by call "
+	    "site, its slab caches", .action = PAGE_DO_GROUP, .run = next_table },
 	{ .names = "Enter", .help = "show what the levels mean, or the table" },
 	{ .action = PAGE_DO_PAUSE, .run = app_pause },
 	{ .action = PAGE_DO_END_TARGET, .run = app_end_target },
@@ -383,6 +497,7 @@ const struct page_ops page_stress = {
 		.window = window,
 		.enter = toggle_meaning,
 		.back = back,
+		.fini = fini,
 	},
 	.needs = PAGE_NEEDS_TARGET | PAGE_NEEDS_INTERVAL,
 	.open = open_page,

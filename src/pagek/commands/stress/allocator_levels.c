@@ -20,6 +20,7 @@ struct tally {
 	const struct options *o;
 	const struct nodes_look *look;
 	int64_t wall_ms, ms;	/* of its end; how long, -1: since the target's start */
+	bool known;		/* levels but the last one, and the next member */
 	uint64_t level[LEVELS];
 	uint64_t untold;	/* requests without a level */
 };
@@ -40,8 +41,10 @@ struct levels {
 static bool
 get_level(const void *row, size_t at, struct field_value *v)
 {
-	v->n = ((const struct tally *)row)->level[at];
-	return true;
+	const struct tally *r = row;
+
+	v->n = r->level[at];
+	return r->known || at == LEVELS - 1;
 }
 
 FIELD_GET(get_time, tally, i, r->wall_ms, true)
@@ -49,7 +52,7 @@ FIELD_GET(get_seconds, tally, share, (double)r->ms / 1000, r->ms >= 0)
 FIELD_GET_TEXT(get_name, tally, r->look->target.name)
 FIELD_GET(get_pid, tally, n, (uint64_t)r->look->target.pid,
     r->look->target.pid != 0)
-FIELD_GET(get_untold, tally, n, r->untold, true)
+FIELD_GET(get_untold, tally, n, r->untold, r->known)
 FIELD_GET(get_complete, tally, n, r->look->complete, true)
 
 static void
@@ -114,6 +117,9 @@ put_head(FILE *out, const struct tally *t)
 	if (t->ms >= 0)
 		fprintf(out, "  %.1f s", (double)t->ms / 1000);
 	fputc('\n', out);
+	if (!t->known)
+		fputs("VERSION: the node is older and counts no levels; start it "
+		    "again with this version\n", out);
 }
 
 /* Why the counts are not all. */
@@ -122,7 +128,7 @@ put_notes(FILE *out, const struct tally *t)
 {
 	const char *lack = page_look_lack(t->look);
 
-	if (told(t) == 0)
+	if (t->known && told(t) == 0)
 		fputs("no record tells a level: a program does with "
 		    "alloclog_level()\n", out);
 	if (t->look->sample != 0)
@@ -145,8 +151,8 @@ put_table(FILE *out, const struct tally *t)
 		base_copy_text(row[i].name, sizeof row[i].name, rows[i].name);
 		row[i].meaning = rows[i].meaning;
 		base_copy_text(row[i].count, sizeof row[i].count,
-		    base_digits(n).text);
-		stress_percent_text(i < LEVELS && all > 0 ?
+		    t->known || i == LEVELS - 1 ? base_digits(n).text : "n/a");
+		stress_percent_text(t->known && i < LEVELS && all > 0 ?
 		    (double)n / (double)all : 0, row[i].share);
 	}
 	put_head(out, t);
@@ -158,7 +164,10 @@ static void
 put_line(FILE *out, const struct tally *t)
 {
 	for (size_t i = 0; i < LEVELS; i++)
-		fprintf(out, "%s%" PRIu64, i > 0 ? " " : "", t->level[i]);
+		if (t->known || i == LEVELS - 1)
+			fprintf(out, "%s%" PRIu64, i > 0 ? " " : "", t->level[i]);
+		else
+			fprintf(out, "%sn/a", i > 0 ? " " : "");
 	fputc('\n', out);
 }
 
@@ -206,7 +215,8 @@ take_tally(struct levels *l, uv_loop_t *loop, struct tally *t)
 		return false;
 	look = nodes_session_look(l->session);
 	*t = (struct tally){ .o = l->o, .look = look, .ms = -1,
-		.wall_ms = base_wall_ms() };
+		.wall_ms = base_wall_ms(),
+		.known = look->keeper_sent > WIRE_N_LEVEL_5 };
 	for (size_t i = 0; i + 1 < LEVELS; i++) {
 		t->level[i] = look->keeper[WIRE_N_LEVEL_1 + i];
 		sum += t->level[i];
