@@ -70,6 +70,7 @@ GOALS = {
     "exec node": Goal("the node's processor time for an image of a small program", None, "us"),
     "page median": Goal("page, 8 live blocks, cycle, median", 80, "us"),
     "page p99": Goal("page, 8 live blocks, cycle, 99 of 100", 1000, "us"),
+    "stress ebpf": Goal("heap stress by eBPF, added per request of the kernel", 250, "ns"),
     "names": Goal("page's longest turn while 10,000 stacks get their names", 66.7, "ms"),
 }
 

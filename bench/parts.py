@@ -1,17 +1,19 @@
 """The parts that have a bench program of their own: block list, keeper, the
-page over a socket, captures, the page on a terminal, start, and names.  Each runs here
+page over a socket, captures, the page on a terminal, start, names, and heap stress.  Each runs here
 and gives the values of goals; one that is not there, or fails, gives its reason.
 """
 import collections
 import importlib.machinery
 import importlib.util
 import json
+import mmap
 import os
 import re
 import shutil
 import statistics
 import subprocess
 import tempfile
+import time
 
 import loads
 from job import B, TOP, Failed
@@ -207,6 +209,82 @@ def names(full):
     return {"names": row["turn"]}, [row]
 
 
+# --- heap stress by eBPF ------------------------------------------------------------
+
+
+TOUCHED_MB = 256
+STATS = "/proc/sys/kernel/bpf_stats_enabled"
+
+
+def touch(megabytes):
+    """A request of the kernel for each page."""
+    pages = mmap.mmap(-1, megabytes << 20)
+    pages.madvise(mmap.MADV_NOHUGEPAGE)
+    for at in range(0, megabytes << 20, mmap.PAGESIZE):
+        pages[at] = 1
+    pages.close()
+
+
+def child_named(pid, name):
+    """The process id of a child with that name; None: it has none."""
+    for task in os.listdir("/proc/%d/task" % pid):
+        with open("/proc/%d/task/%s/children" % (pid, task)) as f:
+            for child in f.read().split():
+                with open("/proc/%s/comm" % child) as comm:
+                    if comm.read().strip() == name:
+                        return int(child)
+    return None
+
+
+def program_times(pid):
+    """[(nanoseconds, runs)] of the programs that a process has loaded."""
+    found = []
+    for fd in os.listdir("/proc/%d/fdinfo" % pid):
+        with open("/proc/%d/fdinfo/%s" % (pid, fd)) as f:
+            info = dict(line.split(":\t", 1) for line in f.read().splitlines() if ":\t" in line)
+        if "run_time_ns" in info:
+            found.append((int(info["run_time_ns"]), int(info["run_cnt"])))
+    return found
+
+
+def added_per_request(viewer):
+    """The time of all programs, over the runs of the one that each request has."""
+    deadline = time.monotonic() + 20
+    loader = None
+    while loader is None or not program_times(loader):
+        if time.monotonic() > deadline or viewer.poll() is not None:
+            raise Failed("eBPF does not count here")
+        time.sleep(0.1)
+        loader = child_named(viewer.pid, "pagek-levels")
+    before = program_times(loader)
+    touch(TOUCHED_MB)
+    spent = [(a[0] - b[0], a[1] - b[1]) for a, b in zip(program_times(loader), before)]
+    return sum(ns for ns, _ in spent) / max(runs for _, runs in spent)
+
+
+def stress(full):
+    """As the kernel measures its programs, which costs some of the time itself."""
+    with open(STATS) as f:
+        old = f.read()
+    tmp = tempfile.mkdtemp(prefix="pagek-bench-")
+    viewer = None
+    try:
+        with open(STATS, "w") as f:
+            f.write("1")
+        viewer = subprocess.Popen([B + "/pagek", "stress", "--interval", "1"], stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                  env=dict(os.environ, XDG_RUNTIME_DIR=tmp))
+        rows = [{"ns": added_per_request(viewer)} for _ in range(5 if full else 3)]
+    finally:
+        if viewer is not None:
+            viewer.terminate()
+            viewer.wait()
+        with open(STATS, "w") as f:
+            f.write(old)
+        shutil.rmtree(tmp, ignore_errors=True)
+    return {"stress ebpf": statistics.median(r["ns"] for r in rows)}, rows
+
+
 PARTS = {
     "list": (block_list, ("list ", "window ", "bytes")),
     "keeper": (keeper, ("keeper ", "growth keeper")),
@@ -216,6 +294,7 @@ PARTS = {
     "page": (page, ("page ", "growth page", "start")),
     "start": (start, ("exec",)),
     "names": (names, ("names",)),
+    "stress": (stress, ("stress ",)),
 }
 
 

@@ -237,12 +237,13 @@ open_six(struct stress *s, const char *name)
 		return 1;
 	if (fd < 0) {
 		if (!is_passing(fd))
-			say(s, "cannot read /%s: %s", name, strerror(-fd));
+			say(s, "cannot read %s/%s: %s", s->root, name,
+			    strerror(-fd));
 		return is_passing(fd) ? fd : 1;
 	}
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
-		say(s, "another pagek has locked /%s: reading resets its counts",
-		    name);
+		say(s, "another pagek has locked %s/%s: reading resets its counts",
+		    s->root, name);
 		close(fd);
 		return 1;
 	}
@@ -266,18 +267,19 @@ read_six(struct stress *s, uint64_t n[STRESS_LEVELS])
 		len = pread(s->file, buf, sizeof buf, 0);
 	while (len < 0 && errno == EINTR);
 	if (len < 0) {
-		say(s, "cannot read /%s: %s", name, strerror(errno));
+		say(s, "cannot read %s/%s: %s", s->root, name, strerror(errno));
 		return 1;
 	}
 	switch (stress_read_six(buf, (size_t)len, n)) {
 	case STRESS_SIX:
 		return 0;
 	case STRESS_SITES:
-		say(s, "/%s lists call sites: it is the kernel's own file of "
-		    "that name", name);
+		say(s, "%s/%s lists call sites: it is the kernel's own file of "
+		    "that name", s->root, name);
 		return 1;
 	default:
-		say(s, "/%s does not have six numbers on one line", name);
+		say(s, "%s/%s does not have six numbers on one line", s->root,
+		    name);
 		return 1;
 	}
 }

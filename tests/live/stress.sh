@@ -270,6 +270,11 @@ rows = [json.loads(line) for line in sys.stdin]
 assert len([r for r in rows if "level_1" in r]) == 2'
 }
 rule "an interval gives a line each, and lines of JSON" repeated
+brief() {
+	"$pagek" stress --duration 0.1 >"$tmp/out" &&
+	    [ "$(grep -c '^[0-9][0-9]:' "$tmp/out")" = 1 ]
+}
+rule "a duration that is shorter than a line's period has a line" brief
 
 # 64 MiB are touched; the machine may do more meanwhile.
 spent() {
@@ -315,11 +320,11 @@ rule "what cannot be counted ends with a sentence, as data too" no_count
 
 # The one that this machine has: root's on a kernel that allows it.
 by_ebpf() {
-	"$pagek" stress --count 1 --interval 0.1 --format json >"$tmp/json" ||
+	"$pagek" stress --count 1 --interval 0.1 --format json >"$tmp/ebpf" ||
 	    return 1
 	if [ "$(id -u)" = 0 ] && [ -x "$B/pagek-levels" ] &&
-	    ! grep -q 'eBPF is refused\|"source": "\(patch\|file\)"' "$tmp/json"; then
-		grep -q '"source": "ebpf"' "$tmp/json"
+	    ! grep -q 'eBPF is refused\|"source": "\(patch\|file\)"' "$tmp/ebpf"; then
+		grep -q '"source": "ebpf"' "$tmp/ebpf"
 	fi
 }
 rule "where eBPF is allowed it counts" by_ebpf
@@ -531,6 +536,30 @@ assert s["target"] == "arena" and s["complete"], s' "$tmp/json" "$refusals" &&
 rule "the regions and failures of a program's own allocator are seen" arena
 exec 4>&-
 wait "$node"
+arena_recorded() {
+	"$pagek" record -o "$tmp/arena.cap" -- "$tmp/arena" 2000 </dev/null \
+	    >"$tmp/said" || return 1
+	refusals=$(sed -n 's/.*there, \([0-9]*\) requests.*/\1/p' "$tmp/said")
+	"$pagek" stress --allocators "$tmp/arena.cap" --format json >"$tmp/json" &&
+	    python3 -c 'import json, sys
+s = json.load(open(sys.argv[1]))["samples"]
+assert len(s) == 1, s
+n = [s[0]["level_%d" % i] for i in range(1, 7)]
+assert n[5] == int(sys.argv[2]) > 0 and sum(n[:2]) >= 4010 - n[5], n
+assert s[0]["target"] == "arena" and s[0]["complete"], s' "$tmp/json" "$refusals" &&
+	    "$pagek" stress --allocators "$tmp/arena.cap" --interval 0.05 \
+		--format ndjson >"$tmp/lines" && python3 -c 'import json, sys
+whole = json.load(open(sys.argv[1]))["samples"][0]
+rows = [json.loads(line) for line in open(sys.argv[2])]
+rows = [r for r in rows if "level_1" in r]
+for key in ["level_%d" % i for i in range(1, 7)] + ["no_level"]:
+    assert sum(r[key] for r in rows) == whole[key], key' "$tmp/json" "$tmp/lines" &&
+	    "$pagek" stress --allocators "$tmp/arena.cap" --at begin --read-zero \
+		>"$tmp/out" && [ "$(wc -w <"$tmp/out")" = 6 ] || return 1
+	"$pagek" stress --allocators "$tmp/arena.cap" --part nobody 2>"$tmp/err"
+	[ $? != 0 ] && [ -s "$tmp/err" ]
+}
+rule "... and in a capture, whose lines add up to the whole" arena_recorded
 no_levels() {
 	"$pagek" stress --allocators demo:note >"$tmp/out" 2>"$tmp/err"
 	[ $? = 5 ] && grep -q 'no levels' "$tmp/err" && [ ! -s "$tmp/out" ]
@@ -539,8 +568,12 @@ rule "records without levels are said" no_levels
 
 # --- a capture ------------------------------------------------------------------------------
 
+# Without the capabilities of other sources all requests are in the file.
 recorded() {
-	"$pagek" record -o "$tmp/capture" -- python3 -c '
+	capable=
+	[ "$(id -u)" != 0 ] ||
+	    capable='setpriv --bounding-set=-bpf,-perfmon,-sys_admin --inh-caps=-all'
+	$capable "$pagek" record -o "$tmp/capture" -- python3 -c '
 import mmap
 m = mmap.mmap(-1, 64 << 20)
 m.madvise(mmap.MADV_NOHUGEPAGE)
@@ -559,6 +592,28 @@ assert s["requests"] is None or s["requests"] >= 16384, s' "$tmp/json" &&
 	    grep -q '^1 default criteria' "$tmp/out"
 }
 rule "a recording has the levels that were spent meanwhile" recorded
+by_ebpf_too() {
+	grep -q '"source": "ebpf"' "$tmp/ebpf" || return 0
+	mkfifo "$tmp/hold"
+	"$pagek" record -o "$tmp/long" -- cat "$tmp/hold" 2>"$tmp/err" &
+	recorder=$!
+	exec 5>"$tmp/hold"
+	until_true 60 counts_by_ebpf
+	exec 5>&-
+	wait "$recorder" && counts_by_ebpf &&
+	    grep -q '"source_changed": false' "$tmp/json"
+}
+counts_by_ebpf() {
+	"$pagek" stress "$tmp/long" --format json >"$tmp/json" 2>"$tmp/err"
+	grep -q '"source": "ebpf"' "$tmp/json"
+}
+rule "... by eBPF, where that is allowed" by_ebpf_too
+brief_record() {
+	"$pagek" record -o "$tmp/brief" -- true 2>"$tmp/err" &&
+	    "$pagek" stress "$tmp/brief" >"$tmp/out" &&
+	    grep -q '^1 default criteria' "$tmp/out"
+}
+rule "... and of a program that ends at once" brief_record
 moments() {
 	"$pagek" stress "$tmp/capture" --at begin >"$tmp/out" &&
 	    grep -q '  0.0 s$' "$tmp/out" &&
@@ -575,7 +630,7 @@ moments() {
 }
 rule "... between moments of it, and in lines" moments
 damaged() {
-	head -c 5000 "$tmp/capture" >"$tmp/cut"
+	head -c "$(($(wc -c <"$tmp/capture") - 100))" "$tmp/capture" >"$tmp/cut"
 	"$pagek" stress "$tmp/cut" >"$tmp/out" 2>"$tmp/err"
 	[ $? = 5 ] && grep -q '^1 default criteria' "$tmp/out" &&
 	    grep -q 'cut off' "$tmp/err"
@@ -599,7 +654,7 @@ refused() {
 	    '--allocators -- true' '--allocators --since boot' \
 	    '--read-zero --format json' '--format prom --count 2' '--fields x' \
 	    '--slab pid:1' '--sites ssh:nosuch' '--sites --slab' '--sites --count 2' '--sort bytes' '--slab --sort calls' \
-	    '--sites -- true' '--only 1 --interval 1' '--sites --format prom'; do
+	    '--sites -- true' '--only 1 --interval 1' '--sites --format prom' '--part x'; do
 		"$pagek" stress --root "$root" $words >"$tmp/out" 2>"$tmp/err"
 		[ $? = 2 ] && [ -s "$tmp/err" ] && [ ! -s "$tmp/out" ] ||
 		    return 1

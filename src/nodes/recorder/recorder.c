@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "../keeper/node.h"
-#include "../stress/stress.h"
 #include "recorder.h"
 
 #define FINISH_MS 10000		/* for what waits when a recording ends */
@@ -136,20 +135,121 @@ finished(uv_work_t *work, int status)
 		free_recording(r);
 }
 
-/* Records a sample of heap stress; from the first one on, it is a viewer. */
+/* --- heap stress -------------------------------------------------------------- */
+
+static void
+write_sample(struct recording *r, const struct capture_stress *sample,
+    const char *kernel, const char *why)
+{
+	capture_writer_stress(r->writer, &(struct capture_stress){
+	    .ms = sample->ms, .sample = sample->sample, .kernel = kernel,
+	    .why = why });
+}
+
+static int
+take_early(struct recording *r, struct capture_stress *out)
+{
+	int err = stress_take(r->stress.early, &out->sample);
+
+	out->ms = mono_ms(mono_now());
+	return err;
+}
+
+static void
+end_early(struct recording *r)
+{
+	stress_close(r->stress.early);
+	r->stress.early = NULL;
+	node_stress_end_wait(r->node, &r->stress.wait);
+}
+
+static void on_begun(struct node *, struct node_stress_wait *);
+
+static void
+await_source(struct recording *r)
+{
+	r->stress.wait = (struct node_stress_wait){ .arg = r, .done = on_begun };
+	node_stress_begin_wait(r->node, &r->stress.wait, NODE_STRESS_BEGIN_MS);
+}
+
+static void
+on_begun(struct node *node, struct node_stress_wait *w)
+{
+	struct recording *r = w->arg;
+	struct node_stress_sample k;
+	int err = node_stress_sample(node, &k);
+
+	r->stress.ready = err == 0;
+	if (err == 0)
+		r->stress.first = (struct capture_stress){ .ms = k.ms,
+			.sample = k.sample };
+	else if (err == -EAGAIN)
+		await_source(r);
+}
+
+/*
+ * A source that takes its time to begin has no counts of a short recording: until a
+ * second has passed, totals since the boot are kept for it.
+ */
+static void
+begin_stress(struct recording *r)
+{
+	const char *root = r->node->opts.root;
+	struct node_stress_sample k;
+	int err;
+
+	node_stress_view(r->node);
+	r->stress.sees = true;
+	err = node_stress_sample(r->node, &k);
+	if (err == 0)
+		write_sample(r, &(struct capture_stress){ .ms = k.ms,
+		    .sample = k.sample }, k.release, k.why);
+	if (err != -EAGAIN ||
+	    stress_open(&r->stress.early, root != NULL ? root : "/") < 0)
+		return;
+	stress_want_boot(r->stress.early);
+	if (take_early(r, &r->stress.early_first) < 0)
+		end_early(r);
+	else
+		await_source(r);
+}
+
 static void
 tell_stress(struct recording *r)
 {
 	struct node_stress_sample k;
 
-	if (!r->sees_kernel)
-		node_stress_view(r->node);
-	r->sees_kernel = true;
-	if (node_stress_sample(r->node, true, &k) == 0)
-		capture_writer_stress(r->writer, &(struct capture_stress){
-		    .ms = k.ms, .sample = k.sample, .kernel = k.release,
-		    .why = k.why });
+	if (node_stress_sample(r->node, &k) < 0)
+		return;
+	if (r->stress.ready)
+		write_sample(r, &r->stress.first, k.release, k.why);
+	r->stress.ready = false;
+	end_early(r);
+	write_sample(r, &(struct capture_stress){ .ms = k.ms,
+	    .sample = k.sample }, k.release, k.why);
 }
+
+static void
+end_stress(struct recording *r)
+{
+	const struct stress *s = r->stress.early;
+	struct capture_stress last;
+
+	if (!r->stress.sees)
+		return;
+	if (s == NULL) {
+		tell_stress(r);
+	} else if (take_early(r, &last) == 0) {
+		write_sample(r, &r->stress.early_first, stress_kernel(s),
+		    stress_why(s));
+		write_sample(r, &last, stress_kernel(s), stress_why(s));
+	}
+	end_early(r);
+	node_stress_leave(r->node);
+	r->stress.sees = false;
+}
+
+/* --- begin, look, end --------------------------------------------------------- */
 
 /* The disk may be slow: a worker waits for it. */
 static void
@@ -157,10 +257,7 @@ end_recording(struct recording *r, const char *why)
 {
 	if (r->state >= WIRE_RECORD_ENDING)
 		return;
-	tell_stress(r);
-	if (r->sees_kernel)
-		node_stress_leave(r->node);
-	r->sees_kernel = false;
+	end_stress(r);
 	tap_end_all(r, why);
 	snprintf(r->why, sizeof r->why, "%s", why);
 	r->state = WIRE_RECORD_ENDING;
@@ -275,7 +372,7 @@ recorder_begin(struct node *node, struct keeper *k,
 	r->images = capture_writer_parts(r->writer);
 	TAILQ_INSERT_TAIL(&all->all, r, link);
 	all->n++;
-	tell_stress(r);
+	begin_stress(r);
 	if (r->images > 0)
 		go_on(r);
 	err = k != NULL && !tap_is_of(r, k) ?

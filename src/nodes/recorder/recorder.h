@@ -41,6 +41,7 @@
 #include "../host/access.h"
 #include "../host/host.h"
 #include "../keeper/keeper.h"
+#include "../stress/stress.h"
 
 #define RECORDER_MAX 8		/* recordings of a node */
 #define RECORDER_OFFERS 8
@@ -119,6 +120,17 @@ unsigned recorder_count(const struct keeper *);
 struct tap;
 struct tap_store;
 
+/* Samples of heap stress. */
+struct recorder_stress {
+	bool sees;			/* it is a viewer of the kernel's counts */
+	bool ready;			/* `first` has the first sample of the best source */
+	struct capture_stress first;
+	/* Until a second has passed, if the best source takes its time to begin: */
+	struct stress *early;		/* another source; NULL: none */
+	struct capture_stress early_first;
+	struct node_stress_wait wait;
+};
+
 struct recording {
 	TAILQ_ENTRY(recording) link;
 	struct node *node;
@@ -137,7 +149,7 @@ struct recording {
 	uint64_t namings;		/* taps whose threads' names were read, so far */
 	int64_t alone_ms;		/* since when none lives; 0: one does */
 	uv_work_t work;			/* its end */
-	bool sees_kernel;		/* it is a viewer of the kernel's counts */
+	struct recorder_stress stress;
 	bool gone;			/* nobody will ask for it: freed with its end */
 };
 

@@ -12,9 +12,6 @@
 #include "../replay/replay.h"
 #include "answer.h"
 
-/* Until a source is asked again that has not begun. */
-#define BEGIN_MS 50
-
 _Static_assert(WIRE_STRESS_SIZE == STRESS_PACKED_MAX, "a sample fits");
 
 /* The sentences of stress_why(). */
@@ -62,7 +59,7 @@ send_sample(struct conn *c, uint32_t id, bool woken)
 	struct node_stress_sample k;
 	char text[128];
 	int r = c->node->replay != NULL ? replay_stress(c->node, &k) :
-	    node_stress_sample(c->node, false, &k);
+	    node_stress_sample(c->node, &k);
 
 	if (r == -ENODATA) {
 		conn_error(c, id, WIRE_E_NAME, "the capture has no samples of "
@@ -70,7 +67,7 @@ send_sample(struct conn *c, uint32_t id, bool woken)
 		return;
 	}
 	if (r == -EAGAIN && !c->stress.waits) {
-		begin_wait(c, id, BEGIN_MS);
+		begin_wait(c, id, NODE_STRESS_BEGIN_MS);
 		return;
 	}
 	if (r < 0) {

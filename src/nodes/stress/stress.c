@@ -14,16 +14,15 @@ close_reader(struct node_stress *k)
 	k->last_ms = 0;
 }
 
-/* at_once: without a source that takes its time to begin. */
 static int
-open_reader(struct node *node, bool at_once)
+open_reader(struct node *node)
 {
 	struct node_stress *k = node->stress;
 	const char *root = node->opts.root;
 	char program[PATH_MAX];
 	int r = stress_open(&k->stress, root != NULL ? root : "/");
 
-	if (r == 0 && root == NULL && !at_once &&
+	if (r == 0 && root == NULL &&
 	    nodes_program("pagek-levels", program, sizeof program) == 0)
 		r = stress_use_ebpf(k->stress, program, false);
 
@@ -35,11 +34,11 @@ open_reader(struct node *node, bool at_once)
 }
 
 int
-node_stress_sample(struct node *node, bool at_once, struct node_stress_sample *out)
+node_stress_sample(struct node *node, struct node_stress_sample *out)
 {
 	struct node_stress *k = node->stress;
 	int64_t now = mono_ms(mono_now());
-	int r = k->stress == NULL ? open_reader(node, at_once) : 0;
+	int r = k->stress == NULL ? open_reader(node) : 0;
 
 	if (r == 0 && (k->last_ms == 0 ||
 	    now - k->last_ms >= 1000 / NODE_STRESS_HZ)) {

@@ -18,7 +18,7 @@
  *
  * Example
  *	node_stress_view(node);
- *	node_stress_sample(node, false, &k);
+ *	node_stress_sample(node, &k);
  *	...
  *	node_stress_leave(node);
  */
@@ -32,6 +32,7 @@
 
 #define NODE_STRESS_HZ 15		/* samples a second, at most */
 #define NODE_STRESS_KEEP_MS 10000
+#define NODE_STRESS_BEGIN_MS 50
 
 struct node;
 struct node_stress_trigger;
@@ -70,10 +71,10 @@ struct node_stress_sample {
 
 /*
  * A sample that is at most a cycle old.  Texts are borrowed until the next call.
- * at_once: if no reader is open, it begins with a source that has counts now.
- * -errno: no memory or no descriptor now; -EAGAIN: the source begins.
+ * -errno: no memory or no descriptor now; -EAGAIN: the source begins, and may have
+ * counts NODE_STRESS_BEGIN_MS later.
  */
-int node_stress_sample(struct node *, bool at_once, struct node_stress_sample *);
+int node_stress_sample(struct node *, struct node_stress_sample *);
 
 void node_stress_view(struct node *);
 void node_stress_leave(struct node *);

@@ -1,13 +1,17 @@
 /*
  * pagek stress --allocators: requests of a target's own allocators by the level that
- * satisfied them, as its records tell (alloclog_level()).
+ * satisfied them, as its records tell (alloclog_level()): of a live target, or of a
+ * process image in a capture.
  */
 #include <inttypes.h>
 #include <string.h>
 
 #include "../../../base/base.h"
+#include "../../../capture/capture.h"
 #include "../../batch/batch.h"
+#include "../../cli/capture_target.h"
 #include "../../cli/pump.h"
+#include "../../debugdata/debugdata.h"
 #include "../../documents/documents.h"
 #include "../../layout/fields.h"
 #include "../../layout/layout.h"
@@ -18,7 +22,10 @@
 /* Totals of the target, or what has come since the line before. */
 struct tally {
 	const struct options *o;
-	const struct nodes_look *look;
+	const char *name, *title;	/* of the target, for data and for people */
+	pid_t pid;			/* 0: none */
+	bool complete, sampled;
+	const char *lack;		/* why it is not complete */
 	int64_t wall_ms, ms;	/* of its end; how long, -1: since the target's start */
 	bool known;		/* levels but the last one, and the next member */
 	uint64_t level[LEVELS];
@@ -27,7 +34,8 @@ struct tally {
 
 struct levels {
 	const struct options *o;
-	struct nodes_session *session;
+	struct nodes_session *session;	/* NULL: of a capture */
+	char title[PAGE_TARGET_TEXT];
 	FILE *out;
 	struct json json;
 	struct tally last;
@@ -49,11 +57,10 @@ get_level(const void *row, size_t at, struct field_value *v)
 
 FIELD_GET(get_time, tally, i, r->wall_ms, true)
 FIELD_GET(get_seconds, tally, share, (double)r->ms / 1000, r->ms >= 0)
-FIELD_GET_TEXT(get_name, tally, r->look->target.name)
-FIELD_GET(get_pid, tally, n, (uint64_t)r->look->target.pid,
-    r->look->target.pid != 0)
+FIELD_GET_TEXT(get_name, tally, r->name)
+FIELD_GET(get_pid, tally, n, (uint64_t)r->pid, r->pid != 0)
 FIELD_GET(get_untold, tally, n, r->untold, r->known)
-FIELD_GET(get_complete, tally, n, r->look->complete, true)
+FIELD_GET(get_complete, tally, n, r->complete, true)
 
 static void
 clock_cell(const void *row, char out[FIELD_CELL])
@@ -110,10 +117,7 @@ told(const struct tally *t)
 static void
 put_head(FILE *out, const struct tally *t)
 {
-	char target[PAGE_TARGET_TEXT];
-
-	page_target_text(t->look, target);
-	fprintf(out, "ALLOCATOR LEVELS  %s", target);
+	fprintf(out, "ALLOCATOR LEVELS  %s", t->title);
 	if (t->ms >= 0)
 		fprintf(out, "  %.1f s", (double)t->ms / 1000);
 	fputc('\n', out);
@@ -126,16 +130,14 @@ put_head(FILE *out, const struct tally *t)
 static void
 put_notes(FILE *out, const struct tally *t)
 {
-	const char *lack = page_look_lack(t->look);
-
 	if (t->known && told(t) == 0)
 		fputs("no record tells a level: a program does with "
 		    "alloclog_level()\n", out);
-	if (t->look->sample != 0)
+	if (t->sampled)
 		fputs("a sample is logged: the counts of functions such as "
 		    "malloc() are those of the sample\n", out);
-	if (!t->look->complete)
-		fprintf(out, "INCOMPLETE: %s\n", lack);
+	if (!t->complete)
+		fprintf(out, "INCOMPLETE: %s\n", t->lack);
 }
 
 /* Shares are of the requests that tell a level. */
@@ -214,7 +216,11 @@ take_tally(struct levels *l, uv_loop_t *loop, struct tally *t)
 	if (!pump_counters(loop, l->session, l->o->timeout_ms))
 		return false;
 	look = nodes_session_look(l->session);
-	*t = (struct tally){ .o = l->o, .look = look, .ms = -1,
+	page_target_text(look, l->title);
+	*t = (struct tally){ .o = l->o, .name = look->target.name,
+		.title = l->title, .pid = look->target.pid,
+		.complete = look->complete, .lack = page_look_lack(look),
+		.sampled = look->sample != 0, .ms = -1,
 		.wall_ms = base_wall_ms(),
 		.known = look->keeper_sent > WIRE_N_LEVEL_5 };
 	for (size_t i = 0; i + 1 < LEVELS; i++) {
@@ -251,7 +257,7 @@ put_spent(struct levels *l, uv_loop_t *loop)
 	put_form(l, &spent);
 	l->last = now;
 	l->at = mono_now();
-	l->stream_no = now.look->stream_no;
+	l->stream_no = nodes_session_look(l->session)->stream_no;
 	return true;
 }
 
@@ -269,7 +275,30 @@ put_lines(struct levels *l, uv_loop_t *loop)
 		good = put_spent(l, loop);
 		pace.n = l->lines;
 	}
-	return good;
+	return good && l->lines == 0 && output_going(l->out) ? put_spent(l, loop) :
+	    good;
+}
+
+static void
+begin_document(struct levels *l)
+{
+	json_open(&l->json, l->out, l->o);
+	if (!options_as_data(l->o))
+		return;
+	json_document(&l->json, "pagek.levels/1", &tallies, 0);
+	if (l->session != NULL)
+		json_put(&l->json, &page_look_target,
+		    nodes_session_look(l->session));
+	json_rows(&l->json, "samples");
+}
+
+static void
+end_document(struct levels *l)
+{
+	if (!options_as_data(l->o))
+		return;
+	json_rows_end(&l->json);
+	json_end(&l->json);
 }
 
 static int
@@ -289,12 +318,7 @@ show_levels(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 	if (l.out == NULL)
 		return PAGEK_FAILED;
 	nodes_session_view(s, &none);
-	json_open(&l.json, l.out, o);
-	if (options_as_data(o)) {
-		json_document(&l.json, "pagek.levels/1", &tallies, 0);
-		json_put(&l.json, &page_look_target, nodes_session_look(s));
-		json_rows(&l.json, "samples");
-	}
+	begin_document(&l);
 	if (stress_repeats(o)) {
 		answered = put_lines(&l, loop);
 	} else {
@@ -302,10 +326,7 @@ show_levels(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 		if (answered)
 			put_form(&l, &t);
 	}
-	if (options_as_data(o)) {
-		json_rows_end(&l.json);
-		json_end(&l.json);
-	}
+	end_document(&l);
 	status = output_close(l.out, o->output, PAGEK_OK);
 	if (status == PAGEK_OK)
 		status = batch_status(o, nodes_session_look(s));
@@ -316,8 +337,164 @@ show_levels(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 	return status;
 }
 
+/* --- a capture ----------------------------------------------------------------------------- */
+
+#define EVENTS_AT_ONCE 512
+
+/* Events of a process image after `from`, up to `end`; a line has those up to `to`. */
+struct reading {
+	struct levels *l;
+	struct capture *c;
+	uint32_t part;
+	uint64_t first;			/* number of its first event */
+	bool all;			/* those before `from` too */
+	int64_t from, to, end, each;	/* each: of a line; 0: there is one */
+	struct tally line;
+	bool over;
+};
+
+static void
+begin_line(struct reading *r)
+{
+	r->to = r->each > 0 && r->each < r->end - r->from ? r->from + r->each :
+	    r->end;
+	memset(r->line.level, 0, sizeof r->line.level);
+	r->line.untold = 0;
+}
+
+static void
+end_line(struct reading *r)
+{
+	uint64_t count = r->l->o->repeat.count;
+
+	r->line.ms = r->to - r->from;
+	r->line.wall_ms = capture_wall_ns(r->c, r->to) / 1000000;
+	put_form(r->l, &r->line);
+	r->over = r->to == r->end || !output_going(r->l->out) ||
+	    (count != 0 && r->l->lines == count);
+	r->from = r->to;
+	begin_line(r);
+}
+
+static void
+count_event(struct reading *r, const struct capture_event *e)
+{
+	unsigned level = rec_level(&e->rec);
+
+	if (e->what == CAPTURE_GAP)
+		r->line.complete = false;
+	if (e->what != CAPTURE_EVENT || rec_op(&e->rec) != REC_ALLOC)
+		return;
+	if (level >= 1 && level <= LEVELS)
+		r->line.level[level - 1]++;
+	else
+		r->line.untold++;
+}
+
+/* -ENOMEM, or an error of read(). */
+static int
+read_lines(struct reading *r)
+{
+	struct capture_event e[EVENTS_AT_ONCE];
+	uint64_t seq = r->first;
+	size_t n;
+	int err;
+
+	begin_line(r);
+	do {
+		err = capture_read(r->c, r->part, &seq, e, EVENTS_AT_ONCE, &n);
+		for (size_t i = 0; err == 0 && i < n && !r->over; i++) {
+			if (!r->all && e[i].ms <= r->from)
+				continue;
+			while (!r->over && e[i].ms > r->to)
+				end_line(r);
+			if (!r->over)
+				count_event(r, &e[i]);
+		}
+	} while (err == 0 && n > 0 && !r->over);
+	while (err == 0 && !r->over)
+		end_line(r);
+	return err;
+}
+
+/* PAGEK_OK, or the status after a complaint. */
+static int
+find_period(struct reading *r, const char *path)
+{
+	const struct options *o = r->l->o;
+	struct capture_part_info info;
+	int status = capture_choose(r->c, path, o->events.part, true, &r->part);
+
+	if (status != PAGEK_OK || !capture_part(r->c, r->part, &info))
+		return status != PAGEK_OK ? status : PAGEK_FORMAT;
+	/* An event may have a time that is a little before that of its image. */
+	r->first = info.part.first;
+	r->all = o->events.ats < 2;
+	r->from = info.part.ms;
+	r->end = info.last_ms > r->from ? info.last_ms : r->from;
+	if (o->events.ats > 1)
+		status = stress_capture_time(r->c, path, r->part, o->events.at[0],
+		    &r->from);
+	if (status == PAGEK_OK && o->events.ats > 0)
+		status = stress_capture_time(r->c, path, r->part,
+		    o->events.at[o->events.ats - 1], &r->end);
+	if (status == PAGEK_OK && r->end < r->from && o->events.ats > 1) {
+		complain("--at=%s is before the other --at",
+		    base_shown(o->events.at[o->events.ats - 1]));
+		return PAGEK_USAGE;
+	}
+	if (r->end < r->from)
+		r->from = r->end;
+	r->each = stress_repeats(o) ? o->repeat.interval_ms : 0;
+	snprintf(r->l->title, sizeof r->l->title, "%s[%d]", info.part.comm,
+	    (int)info.part.pid);
+	r->line = (struct tally){ .o = o, .name = info.part.comm,
+		.title = r->l->title, .pid = (pid_t)info.part.pid, .known = true,
+		.sampled = info.part.sample != 0,
+		.complete = capture_missing(r->c, r->part, info.next) == 0 &&
+		    info.dropped == 0, .lack = "the capture lacks events" };
+	return status;
+}
+
+static int
+show_capture(const struct options *o)
+{
+	const char *path = o->target.name;
+	struct levels l = { .o = o };
+	struct reading r = { .l = &l };
+	char why[CAPTURE_WHY];
+	int status, err = capture_open(&r.c, path, why);
+
+	if (err < 0) {
+		complain("%s", why);
+		return capture_file_status(err);
+	}
+	status = find_period(&r, path);
+	if (status == PAGEK_OK) {
+		l.out = output_open(o->output);
+		status = l.out == NULL ? PAGEK_FAILED : PAGEK_OK;
+	}
+	if (status == PAGEK_OK) {
+		begin_document(&l);
+		err = read_lines(&r);
+		end_document(&l);
+		if (err < 0)
+			complain("cannot read '%s': %s", path, strerror(-err));
+		status = output_close(l.out, o->output, err < 0 ? PAGEK_FAILED :
+		    captures_complain(r.c, path));
+	}
+	capture_close(r.c);
+	return status;
+}
+
 int
 stress_allocators(const struct options *o, uv_loop_t *loop)
 {
-	return batch_watch(o, loop, show_levels);
+	int status;
+
+	if (o->target.kind != TARGET_FILE)
+		return batch_watch(o, loop, show_levels);
+	status = show_capture(o);
+	pump_down(loop, NULL, NULL);
+	return status;
 }

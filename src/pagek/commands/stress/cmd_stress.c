@@ -496,7 +496,9 @@ put_repeatedly(struct look *l, uv_loop_t *loop)
 		good = put_spent(l, from_boot(l->o) ? NULL : &l->base);
 		pace.n++;
 	}
-	return good;
+	/* --duration is shorter than a line's period. */
+	return good && pace.n == 0 && output_going(l->out) ?
+	    put_spent(l, &l->base) : good;
 }
 
 static void
@@ -638,18 +640,15 @@ struct span {
 	int64_t begin, end;		/* of the samples that are wanted */
 };
 
-/* The time of a moment.  PAGEK_OK, or the status after a complaint. */
-static int
-find_time(const struct span *s, const char *text, int64_t *ms)
+int
+stress_capture_time(struct capture *c, const char *path, uint32_t part,
+    const char *text, int64_t *ms)
 {
 	struct capture_list *list;
 	struct capture_when w;
-	uint32_t part;
 	uint64_t seq;
-	int status = capture_choose(s->c, s->path, NULL, true, &part);
+	int status = capture_moment(c, path, part, text, &w);
 
-	if (status == PAGEK_OK)
-		status = capture_moment(s->c, s->path, part, text, &w);
 	if (status != PAGEK_OK)
 		return status;
 	if (w.at == CAPTURE_AT_MS) {
@@ -657,12 +656,22 @@ find_time(const struct span *s, const char *text, int64_t *ms)
 		return PAGEK_OK;
 	}
 	/* A mark, the peak, the end. */
-	status = captures_seek(s->c, part, &w, s->path, true, &list);
+	status = captures_seek(c, part, &w, path, true, &list);
 	if (status != PAGEK_OK)
 		return status;
 	capture_list_at(list, &seq, ms);
 	capture_list_free(list);
 	return PAGEK_OK;
+}
+
+static int
+find_time(const struct span *s, const char *text, int64_t *ms)
+{
+	uint32_t part;
+	int status = capture_choose(s->c, s->path, NULL, true, &part);
+
+	return status != PAGEK_OK ? status :
+	    stress_capture_time(s->c, s->path, part, text, ms);
 }
 
 static int
@@ -682,12 +691,14 @@ find_span(struct span *s, const struct options *o)
 		status = find_time(s, o->events.at[0], &s->begin);
 	if (status == PAGEK_OK && o->events.ats > 0)
 		status = find_time(s, o->events.at[o->events.ats - 1], &s->end);
-	if (status == PAGEK_OK && s->end < s->begin) {
-		complain("--at=%s is before %s", base_shown(o->events.at[
-		    o->events.ats - 1]), o->events.ats > 1 ? "the other --at" :
-		    "the first sample");
+	if (status == PAGEK_OK && s->end < s->begin && o->events.ats > 1) {
+		complain("--at=%s is before the other --at",
+		    base_shown(o->events.at[o->events.ats - 1]));
 		return PAGEK_USAGE;
 	}
+	/* The first sample comes a little later than the first event. */
+	if (s->end < s->begin)
+		s->begin = s->end;
 	return status;
 }
 
@@ -787,9 +798,16 @@ check_allocators(struct parse *p)
 {
 	const struct options *o = p->o;
 
-	if (o->argv != NULL || o->target.kind == TARGET_FILE)
-		return option_fail(p, "--allocators takes a live target, no command "
-		    "and no capture");
+	bool capture = o->target.kind == TARGET_FILE;
+
+	if (o->argv != NULL)
+		return option_fail(p, "--allocators takes a target or a capture, no "
+		    "command");
+	if (!capture && (o->events.ats > 0 || o->events.part != NULL))
+		return option_fail(p, "--at and --part are of a capture: give the "
+		    "file that 'pagek record' wrote");
+	if (capture && option_given(o, OPTION_DURATION))
+		return option_fail(p, "a capture has an end: it takes no --duration");
 	if (from_boot(o) || o->stress.root != NULL || o->format == FORMAT_PROM ||
 	    o->stress.only != NULL || stress_is_table(o))
 		return option_fail(p, "--allocators takes no --since, --root, --only, "
@@ -817,6 +835,9 @@ cmd_stress_check(struct parse *p)
 		    "or capture");
 	if (option_given(o, OPTION_ALLOCATORS))
 		return check_allocators(p);
+	if (o->events.part != NULL)
+		return option_fail(p, "--part is for --allocators: the kernel's "
+		    "counts are of the whole machine");
 	if (o->target.kind == TARGET_DEMO || o->target.kind == TARGET_RAW)
 		return option_fail(p, "'pagek stress' counts for a whole machine: "
 		    "'%s' has none; give a node, or no TARGET for this machine",

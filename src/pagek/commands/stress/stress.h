@@ -9,6 +9,7 @@
 #ifndef PAGEK_COMMANDS_STRESS_H
 #define PAGEK_COMMANDS_STRESS_H
 
+#include "../../../capture/capture.h"
 #include "../../../stress/stress.h"
 #include "../../batch/batch.h"
 #include "../../stress/stress.h"
@@ -29,6 +30,10 @@ void stress_put_levels(FILE *, const struct options *,
 
 /* "14:05:30" */
 void stress_clock_text(int64_t wall_ms, bool utc, char out[FIELD_CELL]);
+
+/* The time of a moment of a part.  PAGEK_OK, or the status after a complaint. */
+int stress_capture_time(struct capture *, const char *path, uint32_t part,
+    const char *text, int64_t *ms);
 
 /* --- memory of the kernel itself (stress_tables.c) --------------------------- */
 
