@@ -168,6 +168,15 @@ TEST(a_table_of_any_size_fits_any_screen)
 	ck_assert_uint_eq(held.list.top, 0);
 }
 
+TEST(the_title_of_a_narrow_table_leaves_room_for_the_state)
+{
+	struct page_stress_head h = { .node = "0001 n", .state = "LIVE" };
+
+	ck_assert_int_eq(page_stress_memory_compose(&held, &h, 33, 10, &pic), 0);
+	ck_assert_ptr_nonnull(strstr(pic.line[0].text, " LIVE"));
+	ck_assert_ptr_nonnull(strstr(pic.line[0].text, "S KERNEL MEMORY"));
+}
+
 TEST(the_cursor_stays_on_its_row)
 {
 	take_table(" aa 1 1 8 0 9 : slabdata 0 9\n bb 1 1 8 0 9 : slabdata 0 1\n", 2);

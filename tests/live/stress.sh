@@ -360,6 +360,20 @@ assert 8192 <= more <= 8192 + 64' "$tmp/only.1" "$tmp/only.8193"
 }
 rule "a command's own pages are its requests, and nothing else" only
 
+ends_with() {
+	perf_counts || return 0
+	sleep 1000 &
+	process=$!
+	"$pagek" stress --only=$process --interval 0.2 --format ndjson \
+	    >"$tmp/out" 2>"$tmp/err" &
+	counter=$!
+	until_true 20 grep -q level_1 "$tmp/out"
+	kill "$process"
+	wait "$process"
+	wait "$counter"
+}
+rule "lines of a process end with it" ends_with
+
 refuses() {
 	"$pagek" stress --only=command -- touch "$tmp/ran" 2>"$tmp/err" && return 0
 	[ ! -e "$tmp/ran" ] && grep -q 'cannot count the requests' "$tmp/err"

@@ -551,7 +551,7 @@ nodes_session_close(struct nodes_session *s)
 	names_fini(&s->names);
 	usage_reset(s);
 	session_refcnt_fini(s);
-	stress_free_memory(&s->kernel_memory.memory);
+	stress_free_memory(&s->stress.memory.memory);
 	intake_fini(s);
 	free(s);
 }

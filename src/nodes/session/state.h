@@ -162,6 +162,13 @@ struct session_usage {
 	char why[WIRE_TEXT_MAX + 1];
 };
 
+/* The kernel's own memory, until the page takes it. */
+struct session_kernel_memory {
+	struct nodes_kernel_memory told;
+	struct stress_memory memory;
+	char why[WIRE_TEXT_MAX + 1];
+};
+
 /* Heap stress of the node's machine. */
 struct session_stress {
 	struct nodes_stress told;
@@ -169,13 +176,7 @@ struct session_stress {
 	char kernel[STRESS_KERNEL];
 	char why[NODES_STRESS_WHY];
 	char error_why[WIRE_TEXT_MAX + 1];
-};
-
-/* The kernel's own memory, until the page takes it. */
-struct session_kernel_memory {
-	struct nodes_kernel_memory told;
-	struct stress_memory memory;
-	char why[WIRE_TEXT_MAX + 1];
+	struct session_kernel_memory memory;
 };
 
 /* Counts of pages: the last whole copy, and the one that is coming in. */
@@ -353,7 +354,6 @@ struct nodes_session {
 	struct session_marks marks;
 	struct session_usage usage;
 	struct session_stress stress;
-	struct session_kernel_memory kernel_memory;
 	struct session_refcnt refcnt;
 	struct session_memory memory;
 	struct session_retained retained;

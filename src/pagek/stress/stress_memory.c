@@ -281,7 +281,7 @@ put_memory_title(const struct page_stress_memory *p, const struct page_stress_he
 	int at = pic->cols - (int)strlen(h->state), from;
 
 	picture_line(pic);
-	picture_put(pic, texts[p->table].title);
+	picture_text(pic, texts[p->table].title, at > 1 ? at - 1 : 1, PICTURE_FREE);
 	if (h->node[0] != '\0' && picture_col(pic) + 6 < at) {
 		picture_put(pic, "  ");
 		picture_text(pic, h->node, at - picture_col(pic) - 2, PICTURE_FREE);

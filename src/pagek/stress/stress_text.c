@@ -89,9 +89,9 @@ static bool
 doubt_missed(const struct page_stress_spent *p, char out[STRESS_TEXT])
 {
 	if (p->s.missed > 0)
-		snprintf(out, STRESS_TEXT, "the module has not followed %s "
-		    "requests: they count as level 1",
-		    base_digits(p->s.missed).text);
+		snprintf(out, STRESS_TEXT, "%s has not followed %s requests: they "
+		    "count as level 1", p->s.source == STRESS_EBPF ? "eBPF" :
+		    "the module", base_digits(p->s.missed).text);
 	return p->s.missed > 0;
 }
 

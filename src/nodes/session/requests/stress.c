@@ -148,7 +148,7 @@ take_memory(struct session_kernel_memory *k, const struct wire_kernel_rows *m)
 void
 answered_kernel_memory(struct nodes_session *s, const struct wire_msg *msg)
 {
-	struct session_kernel_memory *k = &s->kernel_memory;
+	struct session_kernel_memory *k = &s->stress.memory;
 
 	if (msg->type == WIRE_KERNEL_ROWS) {
 		take_memory(k, &msg->kernel_rows);
@@ -168,14 +168,14 @@ answered_kernel_memory(struct nodes_session *s, const struct wire_msg *msg)
 void
 lost_kernel_memory(struct nodes_session *s, int err)
 {
-	fail_memory(&s->kernel_memory, err == -ECANCELED ? -EAGAIN : err,
+	fail_memory(&s->stress.memory, err == -ECANCELED ? -EAGAIN : err,
 	    err == -ECANCELED ? "" : "the link to the node is lost");
 }
 
 const struct nodes_kernel_memory *
 nodes_session_kernel_memory(struct nodes_session *s)
 {
-	struct session_kernel_memory *k = &s->kernel_memory;
+	struct session_kernel_memory *k = &s->stress.memory;
 
 	k->told.pending = session_in_flight(s, SESSION_ASK_KERNEL_MEMORY) > 0;
 	k->told.error_why = k->why;
@@ -190,15 +190,15 @@ nodes_session_ask_kernel_memory(struct nodes_session *s, enum stress_table table
 
 	if (session_in_flight(s, SESSION_ASK_KERNEL_MEMORY) > 0)
 		return -EBUSY;
-	s->kernel_memory.told.table = table;
-	s->kernel_memory.told.error = -EAGAIN;
+	s->stress.memory.told.table = table;
+	s->stress.memory.told.error = -EAGAIN;
 	return session_ask(s, SESSION_ASK_KERNEL_MEMORY, &msg);
 }
 
 bool
 nodes_session_take_kernel_memory(struct nodes_session *s, struct stress_memory *out)
 {
-	struct session_kernel_memory *k = &s->kernel_memory;
+	struct session_kernel_memory *k = &s->stress.memory;
 
 	if (!k->told.ready)
 		return false;

@@ -353,6 +353,7 @@ struct look {
 	char kernel[STRESS_KERNEL];	/* of the last line */
 	bool none;			/* the last sample had no source */
 	int status;			/* of the last sample */
+	pid_t pid;			/* of --only=PID; 0: none */
 };
 
 /* fresh: not from before this call. */
@@ -479,6 +480,13 @@ from_boot(const struct options *o)
 	return option_given(o, OPTION_SINCE);
 }
 
+/* The process of --only=PID. */
+static bool
+has_ended(const struct look *l)
+{
+	return l->pid != 0 && kill(l->pid, 0) < 0 && errno == ESRCH;
+}
+
 static bool
 put_repeatedly(struct look *l, uv_loop_t *loop)
 {
@@ -491,7 +499,7 @@ put_repeatedly(struct look *l, uv_loop_t *loop)
 		good = put_spent(l, NULL);
 		pace.n++;
 	}
-	while (good && output_flush(l->out) &&
+	while (good && output_flush(l->out) && !has_ended(l) &&
 	    pace_wait(&pace, loop, NULL, NULL, NULL)) {
 		good = put_spent(l, from_boot(l->o) ? NULL : &l->base);
 		pace.n++;
@@ -899,12 +907,13 @@ cmd_stress(const struct options *o, uv_loop_t *loop)
 		batch_stress_close(l.stress);
 		return PAGEK_FAILED;
 	}
+	if (o->argv == NULL && o->stress.only != NULL)
+		l.pid = (pid_t)strtol(o->stress.only, NULL, 10);
 	if (o->argv == NULL)
 		begin_document(&l, batch_stress_kernel(l.stress));
 	if (o->argv != NULL)
 		good = put_command(&l, &status);
-	else if (o->stress.only != NULL && !attach(&l, (pid_t)strtol(o->stress.only, NULL, 10),
-	    false))
+	else if (l.pid != 0 && !attach(&l, l.pid, false))
 		good = false;
 	else if (o->check.baseline != NULL)
 		good = put_compared(&l);
