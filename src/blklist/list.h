@@ -360,7 +360,6 @@ list_alloc_type(struct blklist *l, const struct list_chunk *c, unsigned i)
 		list_special_alloc(l, c, i);
 }
 
-/* Counts a duplicate. */
 static inline void
 list_count_duplicate(struct blklist *l, const struct list_chunk *c, unsigned i)
 {

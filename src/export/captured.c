@@ -49,7 +49,6 @@ struct walk {
 	struct capture_event event[BATCH];
 };
 
-/* The last free by realloc of a thread. */
 struct last_free {
 	uint64_t thread, seq;
 	struct blk row;			/* flags 0: the block was not known */

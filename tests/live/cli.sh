@@ -42,6 +42,8 @@ for c in $("$pagek" help | sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
 	rule "$c --version goes to stdout" prints "^pagek [0-9]" $c --version
 done
 rule "help explains a command" prints "usage: pagek run" help run
+rule "help of an option names each of its values" \
+    prints "|function|module|file|line|site$" help list
 
 # --- off a terminal
 rule "the page off a terminal is refused, and text is offered" \

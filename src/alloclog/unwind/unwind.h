@@ -123,7 +123,6 @@ const uint64_t *sites_get(uint32_t no, unsigned *depth, enum ring_end *);
 /* The number of an object; 0: no room, or not known. */
 unsigned sites_module(const struct cfi_object *);
 
-/* Counts a stack that was walked. */
 void sites_count_walk(void);
 /* Counts an event without its stack. */
 void sites_count_full(void);

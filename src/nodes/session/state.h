@@ -250,7 +250,6 @@ struct session_intake {
 	uint64_t build_full;		/* ... the one being taken */
 };
 
-/* The stream's table of types. */
 struct session_types {
 	struct stream_types table;
 	uint8_t legal[32];

@@ -2,7 +2,7 @@
  * cli: the command line, settings files, and output beside the page.
  *
  *	options.h	commands.def and options.def: every command and option,
- *			with its help
+ *			with its help; the exit statuses
  *	options_values.c	values of options, from text
  *	target_word.h	the TARGET word, and the link to it
  *	capture_target.h	a capture as a TARGET

@@ -136,7 +136,6 @@ enum option_id {
 	OPTIONS
 };
 
-/* One row of options.def. */
 struct option_row {
 	struct base_option own;	/* unless the row is one of another table */
 	const struct base_option *option;	/* own, or the row of the other table */

@@ -11,7 +11,7 @@
 static void
 print_option(FILE *out, const struct option_row *row)
 {
-	char letter[4] = "", usage[96];
+	char letter[4] = "", usage[256];
 
 	if (row->letter != 0)
 		snprintf(letter, sizeof letter, "-%c,", row->letter);

@@ -46,7 +46,6 @@
 
 #define CAPTURE_DATE 32
 
-/* A part of a capture. */
 struct capture_image {
 	uint32_t part;
 	int64_t pid;

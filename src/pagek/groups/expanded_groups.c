@@ -41,7 +41,6 @@ add_run(struct page_groups *g, enum page_row_kind what, struct page_branch *b,
 	g->rows += n;
 }
 
-/* Groups in the branch that have rows. */
 static size_t
 group_rows(const struct page_branch *b)
 {

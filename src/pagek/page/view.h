@@ -45,7 +45,6 @@ struct page_view {
 /* Fills counts from the look's list, and live and now. */
 void page_view_init(struct page_view *, const struct nodes_look *);
 
-/* Blocks in the list. */
 uint64_t page_view_total(const struct page_view *);
 /* How many blocks a listed one stands for: 1, unless the list is a sample. */
 double page_view_weight(const struct page_view *, const struct blk *);

@@ -90,7 +90,6 @@ bool page_action_word(size_t i, enum page_action *, char out[PAGE_ACTION_WORD]);
 #define PAGE_KEYS_BOUND 128
 /* Binds the key in the whole program.  False: too many are bound. */
 bool page_key_bind(int code, enum page_action);
-/* Restores the keys of keys.def. */
 void page_keys_unbind(void);
 
 /* Lines of the help for a group of keys.def. */

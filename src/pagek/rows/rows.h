@@ -26,7 +26,6 @@ const struct page_rows_ops *page_rows_ops(const struct page *);
 /* The row that the block has among such rows; false: none. */
 bool page_rows_find_block(const struct page_rows_ops *, const struct page *,
     const struct page_view *, const struct blk *, uint64_t *at);
-/* Rows that are shown. */
 uint64_t page_rows_total(const struct page *, const struct page_view *);
 /* Copies out the blocks from offset `at` on; 0 when groups are shown. */
 size_t page_rows_blocks(const struct page *, const struct page_view *,

@@ -3,7 +3,7 @@
  *
  *	screen.c	the event loop around one struct app
  *	paint.c		a picture onto the terminal
- *	terminal.c	takes the terminal over and gives it back; frames
+ *	terminal.c	takes the terminal over and gives it back; frames; the clipboard
  *
  * Example
  *	if (page_screen_check() < 0)

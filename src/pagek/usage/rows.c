@@ -71,7 +71,6 @@ or_other(const char *a, const char *b)
 	return a != NULL && b != NULL && (a == b || strcmp(a, b) == 0) ? a : NULL;
 }
 
-/* Adds the counts of b to a. */
 static void
 add_counts(struct usage_line *a, const struct usage_line *b)
 {
