@@ -49,8 +49,8 @@ rows() {
 
 two_pages() {
 	start || return 1
-	env LD_PRELOAD="$B/liballoclog.so" "$tmp/holder" &
-	holder=$!
+	start_watched "$tmp/holder" || return 1
+	holder=$watched
 	until_true 10 sh -c "'$pagek' list 'pid:$holder' | grep -q ' 7,777 '" ||
 	    return 1
 	page p && page q && both 'holder\[[0-9]+\]  LIVE' && both ' 7,777 '

@@ -61,9 +61,8 @@ both() {
 	"$B/pageknode" 2>"$tmp/said" &
 	daemon=$!
 	until_true 10 test -S "$node" || { cat "$tmp/said"; return 1; }
-	env LD_PRELOAD="$B/liballoclog.so" "$tmp/worker" "$tmp/calm" &
-	worker=$!
-	until_true 10 "$pagek" list "pid:$worker" >"$tmp/list" || return 1
+	start_watched "$tmp/worker" "$tmp/calm" || return 1
+	worker=$watched
 	page a && page b && wait_on a 'worker\[[0-9]+\]  LIVE' &&
 	    wait_on b 'worker\[[0-9]+\]  LIVE'
 }

@@ -7,6 +7,8 @@
 # kill_node PID			both at once, as by the OOM killer or worse.
 # tries COMMAND...		again, up to five times, while its status is 2: what
 #				it is to be tried with has not come about.
+# start_watched COMMAND...	starts it with the library preloaded; $watched is its
+#				process.  Again when the node was late for it.
 # unless_busy COMMAND...	what leaves a report in $report, again when the
 #				machine was too busy for it.
 # sql_work			statements for sqlite3: a table, filled and asked.
@@ -92,6 +94,18 @@ tries() {
 		[ $result = 2 ] || return $result
 	done
 	return 2
+}
+
+# A program waits 50 ms for a node, which a busy machine may keep from it.
+start_watched() {
+	for attempt in 1 2 3 4 5; do
+		env LD_PRELOAD="$B/liballoclog.so" "$@" &
+		watched=$!
+		until_true 3 "$B/pagek" list "pid:$watched" && return 0
+		kill "$watched" && wait "$watched" 2>/dev/null
+	done
+	"$B/pagek" targets
+	return 1
 }
 
 note_page() {

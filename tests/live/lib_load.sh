@@ -47,14 +47,8 @@ start() {
 	"$B/pageknode" "$@" 2>"$tmp/said" &
 	daemon=$!
 	until_true 10 test -S "$node" || { cat "$tmp/said"; return 1; }
-	# A program waits 50 ms for a node, which a busy machine may keep from it.
-	for try in 1 2 3; do
-		env LD_PRELOAD="$B/liballoclog.so" "$tmp/busy" &
-		worker=$!
-		until_true 3 "$B/pagek" list "pid:$worker" && return 0
-		kill "$worker" && wait "$worker" 2>/dev/null
-	done
-	return 1
+	start_watched "$tmp/busy" || return 1
+	worker=$watched
 }
 
 leaves() {

@@ -158,8 +158,8 @@ serves() {
 	"$pagek" targets "unix:$node"
 }
 until_true 10 serves || { cat "$tmp/said"; exit 1; }
-LD_PRELOAD=$B/liballoclog.so "$torrent" 5000 &
-target=$!
+start_watched "$torrent" 5000 || exit 1
+target=$watched
 is_watched() {
 	[ "$("$pagek" list "pid:$target" | wc -l)" -gt 5000 ]
 }

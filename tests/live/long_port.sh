@@ -9,7 +9,7 @@ MACHINES=powerpc sh "$(dirname "$0")/port.sh"
 status=$?
 machines='i386 powerpc'
 on_each base blklist_corners blklist_diff call_origin cycles debugdata detail \
-    dump feed_threads groups hostile inherit costs late_hello mdd_core mdd_small \
+    dump feed_common feed_threads groups hostile inherit costs late_hello mdd_core mdd_small \
     merge node node_arming options page page_modes page_walk group_portions \
     picture profile profile_groups profile_trees refcnt refcnt_topology serve \
     session session_answers \

@@ -76,8 +76,8 @@ is_up() {
 	[ -S "$XDG_RUNTIME_DIR/pagek/node" ]
 }
 until_true 20 is_up || { cat "$tmp/log"; exit 1; }
-LD_PRELOAD=$B/liballoclog.so "$torrent" &
-target=$!
+start_watched "$torrent" || exit 1
+target=$watched
 watched() {
 	"$pagek" targets "$1" 2>/dev/null | grep -q "^pid:$target .*LIVE"
 }

@@ -162,8 +162,9 @@ rule "a newcomer's page of a node without targets shows what the page costs" \
 
 # A target: the page goes there, and MEMB begins; SYMB does when the page wants
 # to know a function's name.
-(enter a && exec env LD_PRELOAD="$B/liballoclog.so" "$torrent") &
-target=$!
+enter a
+start_watched "$torrent" || exit 1
+target=$watched
 memb='ACREQ 0048 AB86 1
 INTPTRS 0018 - 1
 AHDRMSG 0050 - 1

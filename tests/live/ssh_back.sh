@@ -258,8 +258,8 @@ rule "a node that was killed and started anew is found" node_killed
 node_restarted() {
 	kill "$target"
 	wait "$target"
-	LD_PRELOAD=$B/liballoclog.so "$torrent" 5000 &
-	target=$!
+	start_watched "$torrent" 5000 || return 1
+	target=$watched
 	until_true 20 is_watched && go "ssh:page/pid:$target" && live &&
 	    wait_for 'act 5,000' || return 1
 	before=$(rows)

@@ -73,18 +73,6 @@ start() {
 	daemon=$!
 	until_true 10 test -S "$node" || { cat "$tmp/said"; return 1; }
 }
-# A program waits 50 ms for a node, which a busy machine may keep from it.
-watch() {
-	for try in 1 2 3; do
-		env LD_PRELOAD="$B/liballoclog.so" "$@" &
-		watched=$!
-		until_true 3 sh -c "'$pagek' list 'pid:$watched'" &&
-		    return 0
-		kill "$watched" && wait "$watched" 2>/dev/null
-	done
-	echo "it was not watched, three times over"
-	return 1
-}
 rows() {
 	look "$1" | grep -c ' 7,777 '
 }
@@ -118,7 +106,7 @@ rule "told to end it is UNREACHABLE, and started again LIVE without a key" \
 # Page r has its costs open: it has line 1 as well.
 comes() {
 	page r && wait_on r 'pageknode  LIVE' && keys_to r i &&
-	    wait_on r DIAGNOSTICS && watch "$tmp/worker" "$tmp/calm" || return 1
+	    wait_on r DIAGNOSTICS && start_watched "$tmp/worker" "$tmp/calm" || return 1
 	worker=$watched
 	wait_on q 'worker\[[0-9]+\]  LIVE' && wait_on q ' 7,777 ' &&
 	    [ "$(rows q)" = 20 ] && on r 'pageknode  LIVE'
@@ -236,7 +224,7 @@ rule "a flood beyond the retained queue is said with its count, and mended" \
 
 # The rings of one whose node stands still run over: that cannot be mended.
 incomplete() {
-	watch "$tmp/flooder" "$tmp/go" "$tmp/made" || return 1
+	start_watched "$tmp/flooder" "$tmp/go" "$tmp/made" || return 1
 	flooder=$watched
 	"$pagek" list --strict "pid:$flooder" >/dev/null || {
 		echo "it was incomplete from the start: $?"
