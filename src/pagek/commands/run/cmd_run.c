@@ -132,7 +132,7 @@ run_tell_end(const struct nodes_look *look, const char *command)
 		    "is not known", command);
 	else if (look->command.trouble[0] != '\0')
 		complain("%s", look->command.trouble);
-	if (!look->command.tree_ended)
+	if (!look->command.tree_ended && !look->command.not_run)
 		return PAGEK_RUN_FAILED;
 	return lacks_report(look) ? failed_unless(status) : status;
 }
