@@ -141,6 +141,7 @@ stress_read_key(const char *text, size_t len, const char *key, uint64_t *n)
 {
 	const char *end = text + len, *line = text, *newline, *at;
 	size_t skip = strlen(key);
+	uint64_t number;
 
 	for (; line < end && (newline = memchr(line, '\n',
 	    (size_t)(end - line))) != NULL; line = newline + 1) {
@@ -149,7 +150,10 @@ stress_read_key(const char *text, size_t len, const char *key, uint64_t *n)
 		    (skip > 0 && line[skip] != ' '))
 			continue;
 		at = line + skip + (skip > 0);
-		return stress_take_number(&at, newline, n) && at == newline;
+		if (!stress_take_number(&at, newline, &number) || at != newline)
+			return false;
+		*n = number;
+		return true;
 	}
 	return false;
 }

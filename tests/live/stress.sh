@@ -113,6 +113,23 @@ assert s["level_2"] == 516 and s["exactness_2"] == "exact"' "$tmp/json" \
 	    grep -q "^read by the node" "$tmp/err"
 }
 rule "a target's node says its own" by_target
+table_of_node() {
+	printf '%s\n' 'allocinfo - version: 2.0' \
+	    '36864 9 arch/x86/mm/pgtable.c:33 func:pte_alloc_one' \
+	    '1048576 300 drivers/a.c:7 [a_module] func:a_function' \
+	    >"$there/proc/allocinfo"
+	"$pagek" stress --sites "unix:$socket" >"$tmp/out" &&
+	    grep -q '1,085,440 bytes in 2 rows$' "$tmp/out" &&
+	    grep -q '^ *1,048,576 .*drivers/a.c:7 \[a_module\]' "$tmp/out" &&
+	    "$pagek" stress --sites "unix:$socket" --format json >"$tmp/json" &&
+	    python3 -c 'import json, sys
+d = json.load(open(sys.argv[1]))
+assert d["version"] == "2.0" and len(d["sites"]) == 2' "$tmp/json" || return 1
+	rm "$there/proc/allocinfo"
+	"$pagek" stress --slab "unix:$socket" >"$tmp/out" 2>"$tmp/err"
+	[ $? = 1 ] && [ ! -s "$tmp/out" ] && grep -q 'no table: cannot read' "$tmp/err"
+}
+rule "the kernel's memory is that of the target's machine" table_of_node
 
 kill "$daemon" && wait "$daemon"
 trap 'rm -rf "$tmp"' EXIT

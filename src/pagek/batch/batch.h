@@ -114,6 +114,9 @@ int batch_stress_open(const struct options *, uv_loop_t *,
 void batch_stress_close(struct batch_stress *);
 /* fresh: taken after this call, not up to a cycle before.  As above. */
 int batch_stress_take(struct batch_stress *, bool fresh, struct stress_sample *);
+/* The node's; the rows are the caller's.  As above. */
+int batch_stress_memory(struct batch_stress *, enum stress_table,
+    struct stress_memory *);
 /* As struct nodes_stress has them, of the last sample. */
 const char *batch_stress_kernel(const struct batch_stress *);
 const char *batch_stress_why(const struct batch_stress *);

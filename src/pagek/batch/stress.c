@@ -295,6 +295,37 @@ batch_stress_take(struct batch_stress *b, bool fresh, struct stress_sample *out)
 	return PAGEK_OK;
 }
 
+static bool
+has_table(void *arg)
+{
+	return !nodes_session_kernel_memory(arg)->pending || is_gone(arg);
+}
+
+int
+batch_stress_memory(struct batch_stress *b, enum stress_table table,
+    struct stress_memory *out)
+{
+	const struct nodes_kernel_memory *k;
+	int err = nodes_session_ask_kernel_memory(b->session, table);
+
+	if (err == 0)
+		pump(b->loop, b->session, b->o->timeout_ms, has_table, b->session);
+	k = nodes_session_kernel_memory(b->session);
+	if (err == 0 && k->pending) {
+		complain("%s: no table within %g s", b->node,
+		    b->o->timeout_ms / 1000.0);
+		return PAGEK_TIMEOUT;
+	}
+	if (err == 0)
+		err = k->error;
+	if (err == 0 && nodes_session_take_kernel_memory(b->session, out))
+		return PAGEK_OK;
+	complain("%s: no table: %s", b->node, k->error_why[0] != '\0' ?
+	    k->error_why : strerror(-err));
+	return err == -EPERM ? PAGEK_DENIED : err == -ENOTSUP ? PAGEK_FORMAT :
+	    err == -ENOTCONN ? PAGEK_NO_TARGET : PAGEK_FAILED;
+}
+
 const char *
 batch_stress_kernel(const struct batch_stress *b)
 {

@@ -885,11 +885,8 @@ cmd_stress(const struct options *o, uv_loop_t *loop)
 	int status = PAGEK_OK, r;
 	bool good;
 
-	if (stress_is_table(o)) {
-		r = stress_tables(o);
-		pump_down(loop, NULL, NULL);
-		return r;
-	}
+	if (stress_is_table(o))
+		return stress_tables(o, loop);
 	if (option_given(o, OPTION_ALLOCATORS))
 		return stress_allocators(o, loop);
 	if (o->target.kind == TARGET_FILE) {

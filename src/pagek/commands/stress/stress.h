@@ -41,7 +41,7 @@ int stress_capture_time(struct capture *, const char *path, uint32_t part,
 bool stress_is_table(const struct options *);
 /* The rules of these two and of the options that only they have. */
 int stress_tables_check(struct parse *);
-int stress_tables(const struct options *);
+int stress_tables(const struct options *, uv_loop_t *);
 
 /* --- levels of a target's own allocators (allocator_levels.c) ---------------- */
 

@@ -5,6 +5,7 @@
 #include "../../../stress/stress.h"
 #include "../../batch/batch.h"
 #include "../../cli/cli.h"
+#include "../../cli/pump.h"
 #include "../../documents/documents.h"
 #include "stress.h"
 
@@ -61,9 +62,10 @@ stress_tables_check(struct parse *p)
 	if (are_sites && option_given(o, OPTION_SLAB))
 		return option_fail(p, "--sites and --slab are two tables: give one "
 		    "of them");
-	if (o->argv != NULL || o->format == FORMAT_PROM || o->target_given)
-		return option_fail(p, "--%s is a table of this machine at this "
-		    "moment: it takes no command, TARGET or --format=prom",
+	if (o->argv != NULL || o->format == FORMAT_PROM ||
+	    o->target.kind == TARGET_FILE)
+		return option_fail(p, "--%s is a table of a machine at this moment: "
+		    "it takes no command, capture or --format=prom",
 		    are_sites ? "sites" : "slab");
 	r = option_none_of(p, of_levels, BASE_NELEM(of_levels), are_sites ?
 	    "has no meaning with --sites" : "has no meaning with --slab");
@@ -106,8 +108,12 @@ put_text(FILE *out, const struct options *o, const struct stress_memory *m, size
 	for (size_t i = 0; i < shown; i++)
 		output_measure(&t, row_at(m, o, i));
 	output_fit(&t, batch_terminal_columns(out));
-	fprintf(out, "%s  %s bytes in %s rows\n", names[m->table].title,
+	fprintf(out, "%s  %s bytes in %s rows", names[m->table].title,
 	    base_digits(m->bytes).text, base_digits(m->rows).text);
+	if (m->rows > m->n)
+		fprintf(out, ", of which the node sends the largest %s",
+		    base_digits(m->n).text);
+	fputc('\n', out);
 	output_heading(&t);
 	for (size_t i = 0; i < shown; i++)
 		output_row(&t, row_at(m, o, i));
@@ -150,19 +156,35 @@ put_memory(const struct options *o, struct stress_memory *m)
 	return output_close(out, o->output, m->bad > 0 ? PAGEK_FORMAT : PAGEK_OK);
 }
 
-int
-stress_tables(const struct options *o)
+static int
+read_here(const struct options *o, struct stress_memory *m)
 {
-	const char *root = o->stress.root != NULL ? o->stress.root : "";
 	char why[STRESS_WHY] = "";
-	struct stress_memory m;
-	int status;
 
-	if (stress_read_memory(&m, table_of(o), root, why) < 0) {
-		complain("%s", why);
-		return PAGEK_FAILED;
+	if (stress_read_memory(m, table_of(o), o->stress.root != NULL ?
+	    o->stress.root : "", why) == 0)
+		return PAGEK_OK;
+	complain("%s", why);
+	return PAGEK_FAILED;
+}
+
+int
+stress_tables(const struct options *o, uv_loop_t *loop)
+{
+	bool here = o->target.kind == TARGET_LOCAL;
+	struct batch_stress *node = NULL;
+	struct stress_memory m;
+	int status = here ? read_here(o, &m) : batch_stress_open(o, loop, &node);
+
+	if (!here && status == PAGEK_OK)
+		status = batch_stress_memory(node, table_of(o), &m);
+	if (status == PAGEK_OK) {
+		status = put_memory(o, &m);
+		stress_free_memory(&m);
 	}
-	status = put_memory(o, &m);
-	stress_free_memory(&m);
+	if (node != NULL)
+		batch_stress_close(node);
+	else
+		pump_down(loop, NULL, NULL);
 	return status;
 }
