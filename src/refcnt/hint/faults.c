@@ -91,17 +91,10 @@ hints_supported(pid_t pid, const char *root, unsigned nodes, char why[REFCNT_WHY
 static size_t
 find_place(const struct hints *h, pid_t tid)
 {
-	size_t from = 0, to = h->nthreads;
+	size_t i;
 
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-
-		if (h->thread[mid].tid < tid)
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	return from;
+	BASE_FIND_FIRST(i, h->nthreads, h->thread[i].tid >= tid);
+	return i;
 }
 
 static const struct thread *
@@ -273,22 +266,14 @@ hints_begin(struct hints *h)
 	return err == 0 && !has_image(h) ? -ESRCH : err;
 }
 
-static int
-compare_place(const void *key, const void *element)
-{
-	const uint64_t *at = key;
-	const struct mapping *m = element;
-
-	return *at < m->from ? -1 : *at >= m->to;
-}
-
 static bool
 is_huge(const struct hints *h, uint64_t vaddr)
 {
-	const struct mapping *m = h->maps.n == 0 ? NULL : bsearch(&vaddr, h->maps.at,
-	    h->maps.n, sizeof h->maps.at[0], compare_place);
+	size_t i;
 
-	return m != NULL && m->huge != 0;
+	BASE_FIND_FIRST(i, h->maps.n, h->maps.at[i].to > vaddr);
+	return i < h->maps.n && h->maps.at[i].from <= vaddr &&
+	    h->maps.at[i].huge != 0;
 }
 
 /* As the kernel writes them, for the sample_type of page_faults(). */
