@@ -39,10 +39,11 @@ session_say(struct nodes_session *s, const char *fmt, ...)
 
 static const struct {
 	void (*answered)(struct nodes_session *, const struct wire_msg *);
+	void (*lost)(struct nodes_session *, int err);
 	bool watched;
 } requests[SESSION_ASKS] = {
-#define ASK(NAME, name, watched_) \
-	[SESSION_ASK_##NAME] = { answered_##name, watched_ },
+#define ASK(NAME, name, watched_, lost_) \
+	[SESSION_ASK_##NAME] = { answered_##name, lost_, watched_ },
 	SESSION_REQUESTS(ASK)
 #undef ASK
 	[SESSION_ASK_TARGETS] = { .watched = true },
@@ -57,24 +58,8 @@ on_reply(void *arg, int err, const struct wire_msg *msg)
 	ask->in_flight--;
 	if (err == 0)
 		requests[ask - s->asks].answered(s, msg);
-	else if (ask == &s->asks[SESSION_ASK_ARM])
-		lost_arm(s, err);
-	else if (ask == &s->asks[SESSION_ASK_MARKS])
-		lost_marks(s, err);
-	else if (ask == &s->asks[SESSION_ASK_USAGE])
-		lost_usage(s, err);
-	else if (ask == &s->asks[SESSION_ASK_STRESS])
-		lost_stress(s, err);
-	else if (ask == &s->asks[SESSION_ASK_KERNEL_MEMORY])
-		lost_kernel_memory(s, err);
-	else if (ask == &s->asks[SESSION_ASK_TOUCHES])
-		lost_touches(s, err);
-	else if (ask == &s->asks[SESSION_ASK_COUNT])
-		lost_count(s, err);
-	else if (ask == &s->asks[SESSION_ASK_MEMORY])
-		lost_memory(s, err);
-	else if (ask == &s->asks[SESSION_ASK_RETAINED])
-		lost_retained(s, err);
+	else if (requests[ask - s->asks].lost != NULL)
+		requests[ask - s->asks].lost(s, err);
 }
 
 int

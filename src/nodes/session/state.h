@@ -35,37 +35,38 @@
 /*
  * The requests of a session:
  *
- *	ASK(NAME, name, watched)
+ *	ASK(NAME, name, watched, lost)
  *
- * answered_name() takes the reply, an ERR too; a watched request without an
- * answer makes the node count as silent. A request is in flight from
+ * answered_name() takes the reply, an ERR too; lost() takes the errno where there is
+ * none, unless it is NULL; a watched request without an answer makes the node
+ * count as silent. A request is in flight from
  * session_ask() until its reply, the loss of the link or session_cancel().
  * names.c has a table of its own, for its requests outlive session_cancel().
  */
 #define SESSION_REQUESTS(ASK) \
-	ASK(NAME, name, true) \
-	ASK(PART, part, true) \
-	ASK(DATA, data, true) \
-	ASK(ROWS, rows, true) \
-	ASK(STREAM, stream, true)	/* STAT of the stream, */ \
-	ASK(NODE, node, true)		/* of the node with the command, */ \
-	ASK(WATCHER, watcher, false)	/* of the link's node if it has none */ \
-	ASK(TYPES, types, false) \
-	ASK(REGIONS, regions, false) \
-	ASK(MARKS, marks, false) \
-	ASK(USAGE, usage, false) \
-	ASK(STRESS, stress, false)	/* of the node, whatever the stream is */ \
-	ASK(TOUCHES, touches, false) \
-	ASK(COUNT, count, false) \
-	ASK(MEMORY, memory, false) \
-	ASK(KERNEL_MEMORY, kernel_memory, false) \
-	ASK(RETAINED, retained, false) \
-	ASK(ARM, arm, false) \
-	ASK(REPLAY, replay, false) \
-	ASK(END, end, false)
+	ASK(NAME, name, true, NULL) \
+	ASK(PART, part, true, NULL) \
+	ASK(DATA, data, true, NULL) \
+	ASK(ROWS, rows, true, NULL) \
+	ASK(STREAM, stream, true, NULL)	/* STAT of the stream, */ \
+	ASK(NODE, node, true, NULL)		/* of the node with the command, */ \
+	ASK(WATCHER, watcher, false, NULL)	/* of the link's node if it has none */ \
+	ASK(TYPES, types, false, NULL) \
+	ASK(REGIONS, regions, false, NULL) \
+	ASK(MARKS, marks, false, lost_marks) \
+	ASK(USAGE, usage, false, lost_usage) \
+	ASK(STRESS, stress, false, lost_stress)	/* of the node, whatever the stream is */ \
+	ASK(TOUCHES, touches, false, lost_touches) \
+	ASK(COUNT, count, false, lost_count) \
+	ASK(MEMORY, memory, false, lost_memory) \
+	ASK(KERNEL_MEMORY, kernel_memory, false, lost_kernel_memory) \
+	ASK(RETAINED, retained, false, lost_retained) \
+	ASK(ARM, arm, false, lost_arm) \
+	ASK(REPLAY, replay, false, NULL) \
+	ASK(END, end, false, NULL)
 
 enum session_request {
-#define ASK(NAME, name, watched) SESSION_ASK_##NAME,
+#define ASK(NAME, name, watched, lost) SESSION_ASK_##NAME,
 	SESSION_REQUESTS(ASK)
 #undef ASK
 	SESSION_ASK_TARGETS,		/* targets_ask(): several messages */
@@ -360,7 +361,7 @@ struct nodes_session {
 };
 
 /* Each stands in the file that sends the request. */
-#define ASK(NAME, name, watched) \
+#define ASK(NAME, name, watched, lost) \
 	void answered_##name(struct nodes_session *, const struct wire_msg *);
 SESSION_REQUESTS(ASK)
 #undef ASK

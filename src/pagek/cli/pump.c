@@ -1,3 +1,5 @@
+#include <signal.h>
+
 #include "options.h"
 #include "pump.h"
 
@@ -130,6 +132,30 @@ pump_counters(uv_loop_t *loop, struct nodes_session *s, int timeout_ms)
 	nodes_session_ask(s);
 	pump(loop, s, timeout_ms, is_told, &q);
 	return q.look->keeper_no != q.told_no;
+}
+
+static volatile sig_atomic_t interrupted;
+
+static void
+on_interrupt(int sig)
+{
+	interrupted = sig;
+}
+
+void
+pump_catch(int sig, bool once)
+{
+	struct sigaction sa = { .sa_handler = on_interrupt,
+		.sa_flags = once ? (int)SA_RESETHAND : 0 }, old;
+
+	if (sigaction(sig, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+		sigaction(sig, &sa, NULL);
+}
+
+bool
+pump_is_interrupted(void)
+{
+	return interrupted != 0;
 }
 
 void

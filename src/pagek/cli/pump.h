@@ -39,6 +39,13 @@ bool pump_names(uv_loop_t *, struct nodes_session *, int timeout_ms);
 /* Asks for the keeper's counters as they are now; false: no answer. */
 bool pump_counters(uv_loop_t *, struct nodes_session *, int timeout_ms);
 
+/*
+ * From now on the signal does not end the command: it is for done() to ask whether one
+ * has come.  `once`: a second one ends it.  A signal that is ignored stays so.
+ */
+void pump_catch(int sig, bool once);
+bool pump_is_interrupted(void);
+
 /* Closes session and link and runs the loop until their handles are closed. */
 void pump_down(uv_loop_t *, struct nodes_session *, struct nodes_link *);
 

@@ -358,24 +358,6 @@ start_recorded(struct record *r)
 
 /* --- a target ----------------------------------------------------------------- */
 
-static volatile sig_atomic_t interrupted;
-
-static void
-on_interrupt(int sig)
-{
-	interrupted = sig;
-}
-
-/* One that was ignored at the start stays so. */
-static void
-catch_signal(int sig)
-{
-	struct sigaction sa = { .sa_handler = on_interrupt }, old;
-
-	if (sigaction(sig, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-		sigaction(sig, &sa, NULL);
-}
-
 #define READS 16		/* of the input at once */
 
 static bool
@@ -394,7 +376,7 @@ has_input_ended(void)
 static bool
 is_to_end(void *arg)
 {
-	return interrupted != 0 ||
+	return pump_is_interrupted() ||
 	    (option_on(arg, OPTION_UNTIL_EOF) && has_input_ended());
 }
 
@@ -578,8 +560,8 @@ record_target(struct record *r)
 		remove_file(r);
 		return PAGEK_FAILED;
 	}
-	catch_signal(SIGINT);
-	catch_signal(SIGTERM);
+	pump_catch(SIGINT, false);
+	pump_catch(SIGTERM, false);
 	status = record_at_node(r, &s);
 	if (!r->known)
 		remove_file(r);

@@ -45,30 +45,10 @@ is_gone(void *arg)
 	    (!look->link.up && !look->link.returns);
 }
 
-/* Counting that this command has begun ends with it, also after ^C. */
-static volatile sig_atomic_t interrupted;
-
-static void
-on_interrupt(int sig)
-{
-	interrupted = sig;
-}
-
-/* One that was ignored at the start stays so. */
-static void
-catch_signal(int sig)
-{
-	struct sigaction sa = { .sa_handler = on_interrupt,
-		.sa_flags = SA_RESETHAND }, old;
-
-	if (sigaction(sig, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-		sigaction(sig, &sa, NULL);
-}
-
 static bool
 is_over(void *arg)
 {
-	return interrupted != 0 || is_gone(arg);
+	return pump_is_interrupted() || is_gone(arg);
 }
 
 static bool
@@ -90,7 +70,7 @@ view_of(struct work *w, struct page_view *v)
 static int
 fail_over(const struct work *w)
 {
-	if (interrupted != 0) {
+	if (pump_is_interrupted()) {
 		complain("interrupted before the list could be made");
 		return PAGEK_FAILED;
 	}
@@ -154,9 +134,10 @@ enable(struct work *w)
 	wish->on = true;
 	if (wish->ranges.n == 0)
 		return PAGEK_OK;
-	catch_signal(SIGINT);
-	catch_signal(SIGTERM);
-	catch_signal(SIGHUP);
+	/* Counting that this command has begun ends with it, also after ^C. */
+	pump_catch(SIGINT, true);
+	pump_catch(SIGTERM, true);
+	pump_catch(SIGHUP, true);
 	if (!pump(w->loop, w->s, w->o->timeout_ms, is_switched, w)) {
 		complain("no answer within %d s", w->o->timeout_ms / 1000);
 		return PAGEK_TIMEOUT;
