@@ -1,6 +1,6 @@
 #!/bin/sh
 # The module of contrib/heapstress on a newer kernel than heapstress.sh has, and on
-# one that refuses it.
+# one that refuses it; and the instructions that it takes.
 set -u
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/lib_heapstress.sh"
@@ -9,5 +9,13 @@ if has_kernel stock 6.12; then
 	rule "the module builds with the headers of $version" build_module
 	rule "kstress builds" build_kstress
 	stock_guest 6.12 group kprobes lockdown
+fi
+# A machine of one processor, whose clock is the number of instructions.
+if has_kernel stock 6.1; then
+	rule "the module builds with the headers of $version" build_module
+	script module_cost >"$tmp/instructions.run"
+	ICOUNT=1
+	export ICOUNT
+	guest instructions
 fi
 say_result

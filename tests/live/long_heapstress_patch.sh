@@ -1,0 +1,94 @@
+#!/bin/sh
+# The patch of contrib/heapstress: it applies to Debian's sources of Linux, and what
+# it changes compiles without a warning.  A small kernel that has it counts what its
+# other counters and the module count, and pagek shows that.
+set -u
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib_heapstress.sh"
+
+# objects CONFIG: y or n, of the counts.
+objects() {
+	out=$tmp/kernel.$1
+	mkdir "$out" && make -s -C "$linux" O="$out" tinyconfig &&
+	    "$linux/scripts/kconfig/merge_config.sh" -m -O "$out" "$out/.config" \
+		"$vm/small.config" >"$tmp/merge.log" &&
+	    echo "CONFIG_HEAP_STRESS=$1" >>"$out/.config" &&
+	    make -s -C "$linux" O="$out" olddefconfig &&
+	    make -s -C "$linux" O="$out" KCFLAGS=-Werror mm/page_alloc.o \
+		mm/vmstat.o
+}
+counts() {
+	objects y && make -s -C "$linux" O="$tmp/kernel.y" KCFLAGS=-Werror \
+	    fs/proc/allocinfo.o &&
+	    nm "$tmp/kernel.y/fs/proc/allocinfo.o" | grep -q allocinfo_show &&
+	    strings "$tmp/kernel.y/mm/vmstat.o" | grep -qx heap_stress_6
+}
+without() {
+	objects n && ! strings "$tmp/kernel.n/mm/vmstat.o" | grep heap_stress
+}
+
+# The module counts beside the patch; kstress compares.
+both_part() {
+	cat <<'RUN'
+insmod /heapstress.ko name=heapstress_mod
+TP=1 /kstress /dev/vda
+check "no request was missed" [ "$(cat $param/missed)" = 0 ]
+rmmod heapstress
+RUN
+}
+
+# Pages and the command have the totals, which no reader of the file takes away.
+patch_pages_part() {
+	pages_part
+	cat <<'RUN'
+check "the group of the command line may read the file" \
+    [ "$(stat -c '%a %g' $f)" = "440 104" ]
+start_pages
+check "page S shows the patched kernel's counts" \
+    until_true both grep -q "^source: heap_stress of /proc/vmstat, exact"
+fill
+cat $f >/tmp/read
+check "two pages lose no count, whoever reads the file" until_true both counts 10240
+end_pages
+# The file is read around the command: it has a little more, the command itself.
+agrees() {
+	cat $f >/dev/null
+	/pagek stress --format ndjson -- dd if=/dev/zero of=/tmp/fill bs=1M count=40 \
+	    2>/tmp/stress
+	cat $f >/tmp/six
+	rm /tmp/fill
+	grep -q '"source": *"patch"' /tmp/stress || return 1
+	for level in 1 2 3 4 5 6; do
+		sed -n "s/.*\"level_$level\": *\([0-9]*\).*/\1/p" /tmp/stress
+	done | tr '\n' ' ' >/tmp/ours
+	cat /tmp/ours /tmp/six
+	awk 'NR == 1 { split($0, ours); next }
+	    { for (i = 1; i <= 6; i++) if (ours[i] > $i || $i - ours[i] > 3000) exit 1
+	      exit !(ours[1] >= 10240) }' /tmp/ours /tmp/six
+}
+echo >>/tmp/six
+check "pagek stress says what the file says" agrees
+RUN
+}
+
+echo "CONFIG_HEAP_STRESS=y" >"$tmp/counts.config"
+rule "kstress builds" build_kstress
+for release in 6.1 6.12; do
+	patch=$heapstress/patch/heapstress-$release.patch
+	has_kernel source $release "$patch" || continue
+	linux=$kernel
+	rule "$release: with CONFIG_HEAP_STRESS a kernel has the counts and the file" counts
+	rule "$release: one without it has neither" without
+	rm -rf "$tmp/kernel.y" "$tmp/kernel.n"
+done
+if has_kernel built 6.1 "$heapstress/patch/heapstress-6.1.patch" "$vm/small.config" \
+    "$tmp/counts.config"; then
+	rule "the module builds for the patched kernel" \
+	    build_module KBUILD_MODPOST_WARN=1
+	script both patch_pages reload log >"$tmp/patched.run"
+	APPEND=allocinfo.gid=104
+	export APPEND
+	guest patched $(programs)
+	rule "patched: all six levels were tried, and their sum" all_levels patched
+fi
+say_result
