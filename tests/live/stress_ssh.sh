@@ -26,6 +26,16 @@ reader() {
 	    [ "$(wc -w <"$tmp/out")" = 6 ]
 }
 rule "the role read is enough" reader
+memory() {
+	"$pagek" stress ssh:reader --slab >"$tmp/out" 2>"$tmp/err"
+	[ $? = 4 ] && [ ! -s "$tmp/out" ] && grep -q 'no table: ' "$tmp/err" || return 1
+	[ "$(id -u)" != 0 ] || [ ! -e /proc/slabinfo ] || {
+		"$pagek" stress ssh:page --slab --limit 3 >"$tmp/out" &&
+		    grep -q '^SLAB CACHES .* rows' "$tmp/out" &&
+		    [ "$(wc -l <"$tmp/out")" = 5 ]
+	}
+}
+rule "... but not for the kernel's own memory, which needs control" memory
 old() {
 	"$pagek" stress ssh:old >"$tmp/out" 2>"$tmp/err"
 	[ $? != 0 ] && grep -q 'old' "$tmp/err" && [ ! -s "$tmp/out" ]
