@@ -11,7 +11,8 @@ mkdir "$here"
 for name in small large; do
 	cp "$B/tests/targets/hold" "$here/$name" || exit 1
 done
-cc -static -O1 -fno-builtin -o "$here/fixed" "$top/tests/targets/hold.c" || exit 1
+# Of a length that has each message wrapped at one place, whatever the process id.
+cc -static -O1 -fno-builtin -o "$here/immobile" "$top/tests/targets/hold.c" || exit 1
 
 # begin WIDTH HEIGHT COMMAND...: its page; the shell prints the status behind it.
 begin() {
@@ -196,10 +197,10 @@ rule "the message says if the interpreter of a script is missing" \
 
 # static WIDTH HEIGHT
 static() {
-	begin "$1" "$2" -- ./fixed 9 end.fixed 3
-	wait_for 'NO DATA' && wait_for 'fixed\[[0-9]+\] is not watched' &&
-	    wait_gone 'o shows the' && screen_is "run-page-static-$1" && touch "$here/end.fixed" &&
-	    wait_for 'has ended; fixed' && screen_is "run-page-static-ended-$1" &&
+	begin "$1" "$2" -- ./immobile 9 end.immobile 3
+	wait_for 'NO DATA' && wait_for 'immobile\[[0-9]+\] is not watched' &&
+	    wait_gone 'o shows the' && screen_is "run-page-static-$1" && touch "$here/end.immobile" &&
+	    wait_for 'has ended; immobile' && screen_is "run-page-static-ended-$1" &&
 	    keys q && wait_for '^status 3$'
 }
 rule "the page says why a static program is not watched, also at its end, at 80x24" \
@@ -208,6 +209,7 @@ rule "and at 124x35" static 124 35
 # Too short for a look at its process: the program's file says why.
 cp "$B/tests/targets/hold" "$here/raised" && chown nobody "$here/raised" 2>"$tmp/none" &&
     chmod u+s "$here/raised"
+ln "$here/immobile" "$here/fixed"
 printf '#!%s\n' "$here/fixed" >"$here/by_fixed" && chmod +x "$here/by_fixed"
 # short PROGRAM REASON ARGUMENTS: as text, in check, and on the page.
 short() {
