@@ -15,6 +15,7 @@
 #include "../src/nodes/refcnt/worker.h"
 #include "../src/refcnt/pk_refcnt.h"
 #include "../src/refcnt/writes.h"
+#include "../src/stream/guard.h"
 #include "../src/stream/feed/feed.h"
 #include "../src/stream/ring.h"
 #include "node_harness.h"
@@ -288,9 +289,10 @@ static const struct {
 	{ 0x1000, 1, REFCNT_SOURCES, WIRE_E_NAME },
 	{ 0x1000, 1, 255, WIRE_E_NAME },
 	{ 0x1000, 1, REFCNT_IMPORT, WIRE_E_NAME },
-	{ 0x1000, 1, REFCNT_GUARD, WIRE_E_NAME },
 	{ 0x1000, 1, REFCNT_EXACT, WIRE_E_NAME },
 	{ 0, UINT64_MAX, REFCNT_REFS, WIRE_E_QUOTA },
+	{ 0, (GUARD_PAGES + 1) * (uint64_t)REFCNT_PAGE, REFCNT_GUARD,
+	    WIRE_E_QUOTA },
 	{ 0, ((uint64_t)NODE_REFCNT_PAGES + 1) * REFCNT_PAGE, REFCNT_REFS,
 	    WIRE_E_QUOTA },
 };
@@ -815,7 +817,7 @@ make_userfaultfd(void)
 static void
 give(pid_t pid, uint64_t stream, int fd, uint32_t error)
 {
-	node_refcnt_take_writes(&node, pid, stream, fd, error);
+	node_refcnt_take(&node, pid, stream, NODE_REFCNT_WRITES, fd, error);
 }
 
 static bool
@@ -825,7 +827,7 @@ awaits(void)
 	bool does;
 
 	pthread_mutex_lock(&t->lock);
-	does = t->awaits;
+	does = t->awaits[NODE_REFCNT_WRITES];
 	pthread_mutex_unlock(&t->lock);
 	return does;
 }

@@ -44,6 +44,7 @@
 #include <unistd.h>
 
 #include "debugdata.h"
+#include "guard/guard.h"
 #include "hooks.h"
 #include "produce/keeper_watch.h"
 #include "unwind/libc.h"
@@ -652,7 +653,7 @@ say_hello(struct ring_hello *hello, bool *heard, enum ring_unseen_why *why)
 /* --- once ---------------------------------------------------------------- */
 
 static void rejoin_later(void);
-static void give_writes(void);
+static void give(uint32_t);
 
 static NOINLINE struct image *
 image_get(void)
@@ -730,7 +731,7 @@ attach_first(struct image *m)
 	quiet_begin(&q);
 	threads_begin();
 	keeper_watch_callback = rejoin_later;
-	keeper_watch_give_writes = give_writes;
+	keeper_watch_give = give;
 	if (is_newly_sandboxed() || !say_hello(&m->hello, &heard, &why)) {
 		/*
 		 * Before the rings are unmapped: then the node reads the word.
@@ -908,19 +909,28 @@ attach_again(void)
 	errno = saved;
 }
 
-/* --- counting of writes ------------------------------------------------------- */
+/* --- counting of references ---------------------------------------------------- */
 
 #ifndef UFFD_USER_MODE_ONLY
 #define UFFD_USER_MODE_ONLY 1
 #endif
 
-/* fd -1: there is none, because of that error. */
+static int
+make_userfaultfd(void)
+{
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK |
+	    UFFD_USER_MODE_ONLY);
+
+	return fd == -1 ? -errno : move_high(fd);
+}
+
+/* fd below 0: there is none, because of that error. */
 static NOINLINE void
-send_writes(int sock, int fd, int error)
+send_writes(int sock, int fd, bool guard)
 {
 	struct ring_writes w = { .magic = RING_WRITES_MAGIC,
-		.version = RING_VERSION, .error = (uint32_t)error,
-		.stream = produce_stream() };
+		.version = RING_VERSION, .flags = guard,
+		.error = fd < 0 ? (uint32_t)-fd : 0, .stream = produce_stream() };
 	union {
 		struct cmsghdr align;
 		char space[CMSG_SPACE(sizeof(int))];
@@ -928,7 +938,7 @@ send_writes(int sock, int fd, int error)
 	struct iovec iov = { .iov_base = &w, .iov_len = sizeof(w) };
 	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
 
-	if (fd != -1) {
+	if (fd >= 0) {
 		m.msg_control = &control;
 		m.msg_controllen = CMSG_LEN(sizeof(fd));
 		control.align.cmsg_level = SOL_SOCKET;
@@ -941,7 +951,7 @@ send_writes(int sock, int fd, int error)
 
 /* Waits for nothing: the keeper asks again. */
 static NOINLINE void
-make_writes(void)
+give_what(uint32_t what)
 {
 	enum ring_unseen_why none;
 	int sock = connect_any(0, &none), fd;
@@ -949,12 +959,11 @@ make_writes(void)
 	if (sock == -1)
 		return;
 	if (peer_is_ours(sock)) {
-		fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK |
-		    UFFD_USER_MODE_ONLY);
-		if (fd != -1)
-			fd = move_high(fd);
-		send_writes(sock, fd, errno);
-		if (fd != -1)
+		fd = what == RING_CUT_GUARD ? guard_make() : make_userfaultfd();
+		send_writes(sock, fd, what == RING_CUT_GUARD);
+		if (fd >= 0 && what == RING_CUT_GUARD)
+			guard_begin();
+		if (fd >= 0)
 			call_close(fd);
 	}
 	call_close(sock);
@@ -965,7 +974,7 @@ make_writes(void)
  * a child of vfork(2).
  */
 static void
-give_writes(void)
+give(uint32_t what)
 {
 	struct image *m = atomic_load(&image);
 	struct quiet q;
@@ -976,7 +985,7 @@ give_writes(void)
 	if (rejoin_lock(m, thread_number(), false)) {
 		if (!is_newly_sandboxed() &&
 		    m->pid == (pid_t)syscall(SYS_getpid))
-			make_writes();
+			give_what(what);
 		rejoin_unlock(m);
 	}
 	quiet_end(&q);
@@ -1024,6 +1033,7 @@ static void
 after_fork_in_child(void)
 {
 	threads_forked();
+	guard_forked();
 	if (atomic_load(&hook_inert))
 		leave_word(RING_UNSEEN_PARENT, false);
 	if ((produce_stream() != 0 || !atomic_load(&hook_foreign)) && !attach())

@@ -11,6 +11,7 @@
  *	in_hook.c		which threads are in a hook: a fork waits for them
  *	produce/, unwind/	records into rings, and which events are sampled; call stacks
  *	debugdata/		memory debug data, and dumps of it (debugdata.h)
+ *	guard/			counting of references by closed pages
  *
  * Vocabulary
  *	real		the function that a hook stands before: the next one of

@@ -347,10 +347,11 @@ enum ring_advice {
  * Cuts a range into parts of `stripe` pages, the last one with the rest.  stripe 0:
  * undoes the cuts in the range.  pages 0: undoes all cuts of the process; with
  * RING_CUT_FLUSH instead: no processor holds an address of it in its TLB; with
- * RING_CUT_WRITES: the process sends a struct ring_writes.
+ * RING_CUT_WRITES or RING_CUT_GUARD: the process sends a struct ring_writes.
  */
 #define RING_CUT_FLUSH 1	/* stripe */
 #define RING_CUT_WRITES 2
+#define RING_CUT_GUARD 3
 
 struct ring_cut {
 	uint64_t at;	/* address of a page; in its low bits RING_ADVICES of enum ring_advice */
@@ -580,15 +581,16 @@ struct ring_welcome {
 };
 
 /*
- * A userfaultfd(2) of a target, with which its keeper counts writes, comes beside
- * this message to the socket for hellos; nothing answers it.
+ * A userfaultfd(2) of a target, with which its keeper counts writes, or the memfd of
+ * a struct guard_area comes beside this message to the socket for hellos; nothing
+ * answers it.
  */
 #define RING_WRITES_MAGIC UINT32_C(0x506b5731) /* "PkW1" */
 
 struct ring_writes {
 	uint32_t magic;
 	uint32_t version;
-	uint32_t flags;		/* 0; where a hello has its flags */
+	uint32_t flags;		/* 1: of a struct guard_area; where a hello has its flags */
 	uint32_t error;		/* errno, if it got no descriptor */
 	uint64_t stream;	/* of the target */
 };

@@ -4,6 +4,7 @@
  *
  *	record.h	the two record formats
  *	ring.h		the shared memory between a target and its keeper
+ *	guard.h		the same for counting touches of pages
  *	queue.c		the retained queue
  *	digest.c	its batches without the pairs within each
  *	sites.c		the store of call stacks and modules

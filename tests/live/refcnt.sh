@@ -194,7 +194,7 @@ bad_input() {
 	    status 2 'is for --enable' --source refs "pid:$pid" &&
 	    status 2 'a NODE' --move "pid:$pid" "$address" 4096 &&
 	    status 1 'at most' --enable "pid:$pid" 0 1T &&
-	    status 1 'use refs' --enable --source guard "pid:$pid" "$address" 1 &&
+	    status 1 'use refs' --enable --source exact "pid:$pid" "$address" 1 &&
 	    status 1 'no block that is held' --enable --block 0x10 "pid:$pid" &&
 	    status 3 'process 1' --enable pid:1 "$address" 1 &&
 	    status 1 'no such node' --move "pid:$pid" "$address" 4096 511 &&

@@ -5,8 +5,8 @@ set -u
 
 # From the ground up: a room includes what stands before it.  A room may stand
 # inside another one.
-rooms='base mdd/target stream stream/wire stream/feed alloclog/unwind alloclog/produce alloclog alloclog/debugdata filter
-allocp blklist blklist/indexed usage stress/ebpf stress refcnt refcnt/hint
+rooms='base mdd/target stream stream/wire stream/feed alloclog/unwind alloclog/produce alloclog/guard alloclog alloclog/debugdata filter
+allocp blklist blklist/indexed usage stress/ebpf stress refcnt refcnt/guard refcnt/hint
 symbol symbol/reader profile capture capture/reader capture/recording mdd/dump mdd/take export
 nodes/host nodes/node_options nodes/places
 nodes/link nodes/session nodes/session/requests nodes/survey nodes/bridge nodes

@@ -133,9 +133,10 @@ cut_some(const struct ring_cut *c, uint32_t *at, unsigned *calls)
 		flush_tlb();
 		return true;
 	}
-	if (c->pages == 0 && c->stripe == RING_CUT_WRITES) {
-		if (keeper_watch_give_writes != NULL)
-			keeper_watch_give_writes();
+	if (c->pages == 0 && (c->stripe == RING_CUT_WRITES ||
+	    c->stripe == RING_CUT_GUARD)) {
+		if (keeper_watch_give != NULL)
+			keeper_watch_give(c->stripe);
 		return true;
 	}
 	if (c->pages == 0)

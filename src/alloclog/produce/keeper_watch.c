@@ -13,7 +13,7 @@
 #define LOCK_LOOKS 3
 
 void (*_Atomic keeper_watch_callback)(void);
-void (*_Atomic keeper_watch_give_writes)(void);
+void (*_Atomic keeper_watch_give)(uint32_t);
 static _Atomic bool locked;
 static _Atomic uint64_t looks_due;	/* before a child may say hello */
 

@@ -38,8 +38,11 @@
  */
 #define KEEPER_WATCH_PAUSE_MS 1000
 extern void (*_Atomic keeper_watch_callback)(void);
-/* Called when the keeper wants a struct ring_writes.  Set once; NULL: it gets none. */
-extern void (*_Atomic keeper_watch_give_writes)(void);
+/*
+ * Called when the keeper wants a struct ring_writes: of RING_CUT_WRITES or
+ * RING_CUT_GUARD.  Set once; NULL: it gets none.
+ */
+extern void (*_Atomic keeper_watch_give)(uint32_t);
 
 /* The process has a sandbox, or may have one soon: no more hellos. */
 void keeper_watch_sandbox(void);

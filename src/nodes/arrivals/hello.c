@@ -551,7 +551,7 @@ take_file(struct acceptor *a, const struct waiting *w, const union first_words *
 	return false;
 }
 
-/* The same for what the counting of writes needs. */
+/* The same for what the counting of writes, or of touches, needs. */
 static bool
 take_writes(struct acceptor *a, const struct waiting *w,
     const union first_words *h, ssize_t n, int fd)
@@ -564,7 +564,8 @@ take_writes(struct acceptor *a, const struct waiting *w,
 	    h->writes.version != RING_VERSION ||
 	    access_peer(&node->access, w->fd, &peer) < 0)
 		return false;
-	node_refcnt_take_writes(node, peer.pid, h->writes.stream, fd,
+	node_refcnt_take(node, peer.pid, h->writes.stream,
+	    h->writes.flags == 0 ? NODE_REFCNT_WRITES : NODE_REFCNT_GUARD, fd,
 	    h->writes.error);
 	return true;
 }

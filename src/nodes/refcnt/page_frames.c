@@ -94,7 +94,7 @@ frames_free(struct frames *f)
 
 void
 frames_count(struct frames *f, const struct refcnt_page *page, unsigned node,
-    bool coarse, int64_t now_ms)
+    uint64_t n, bool coarse, int64_t now_ms)
 {
 	if (f == NULL || (page->flags & REFCNT_NO_PADDR) != 0 || page->paddr == 0)
 		return;
@@ -107,7 +107,7 @@ frames_count(struct frames *f, const struct refcnt_page *page, unsigned node,
 		refcnt_place(f->counts, page->paddr, page->paddr, page->page_size,
 		    page->cnodeid, 0);
 	}
-	refcnt_count(f->counts, page->paddr, node, 1, 0, now_ms);
+	refcnt_count(f->counts, page->paddr, node, n, 0, now_ms);
 	if (coarse)
 		refcnt_coarse(f->counts, page->paddr);
 }

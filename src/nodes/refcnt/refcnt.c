@@ -9,6 +9,7 @@
 #include "../../refcnt/hint/hint.h"
 #include "../../refcnt/writes.h"
 #include "../../stream/feed/feed.h"
+#include "../../stream/guard.h"
 #include "../keeper/keeper.h"
 #include "../keeper/node.h"
 #include "worker.h"
@@ -70,8 +71,9 @@ free_counted(struct counted_target *t)
 	TAILQ_REMOVE(&all->all, t, link);
 	pthread_mutex_unlock(&all->lock);
 	worker_join(t);
-	if (t->writes > 0)
-		close(t->writes);
+	for (unsigned i = 0; i < NODE_REFCNT_GIVEN; i++)
+		if (t->given[i] > 0)
+			close(t->given[i]);
 	if (--all->n == 0)
 		free_shared(all);
 	refcnt_free(t->counts);
@@ -225,6 +227,11 @@ explain(int err, char *why)
 		    base_digits(NODE_REFCNT_PAGES).text, NODE_REFCNT_TARGETS,
 		    NODE_REFCNT_RANGES);
 		break;
+	case -ENOSPC:
+		snprintf(why, NODE_REFCNT_WHY, "the source guard counts at most %s "
+		    "pages of a target, in %d ranges: give a shorter one",
+		    base_digits(GUARD_PAGES).text, GUARD_RANGES);
+		break;
 	case -EAGAIN:
 		snprintf(why, NODE_REFCNT_WHY, "the node cannot start a thread to "
 		    "count with");
@@ -234,6 +241,20 @@ explain(int err, char *why)
 	}
 }
 
+/* Pages of it that its guard counts. */
+static uint64_t
+guarded(const struct counted_target *t)
+{
+	struct refcnt_range range[GUARD_RANGES];
+	size_t n = refcnt_ranges(t->counts, range, GUARD_RANGES);
+	uint64_t pages = 0;
+
+	for (size_t i = 0; i < n && i < GUARD_RANGES; i++)
+		if (range[i].source == REFCNT_GUARD)
+			pages += range[i].len / REFCNT_PAGE;
+	return n > GUARD_RANGES ? GUARD_PAGES : pages;
+}
+
 static int
 enable(struct keeper *k, struct counted_target *t, const struct node_refcnt_ask *ask)
 {
@@ -241,6 +262,8 @@ enable(struct keeper *k, struct counted_target *t, const struct node_refcnt_ask 
 	    refcnt_counted(t->counts, ask->vaddr, ask->len);
 	int err;
 
+	if (ask->source == REFCNT_GUARD && guarded(t) + pages > GUARD_PAGES)
+		return -ENOSPC;
 	if (refcnt_spans(t->counts) >= NODE_REFCNT_RANGES ||
 	    pages > NODE_REFCNT_PAGES ||
 	    pages_of_all(k->node->refcnt) + pages > NODE_REFCNT_PAGES)
@@ -258,8 +281,6 @@ enable(struct keeper *k, struct counted_target *t, const struct node_refcnt_ask 
 
 static const char *const absent[REFCNT_SOURCES] = {
 	[REFCNT_IMPORT] = "its counts are those of a trace",
-	[REFCNT_GUARD] = "system calls of the program would fail on its protected "
-	    "pages",
 	[REFCNT_EXACT] = "it would stop the program at each reference, and system "
 	    "calls would fail",
 };
@@ -319,6 +340,11 @@ has_source(const struct keeper *k, const struct node_refcnt_ask *ask, char *why)
 		    refcnt_sources[ask->source].name, absent[ask->source]);
 	else if (ask->source == REFCNT_WP)
 		explain_writes(k, why);
+	else if (ask->source == REFCNT_GUARD &&
+	    (k->sandbox.at_hello != 0 || k->sandbox.locked))
+		snprintf(why, NODE_REFCNT_WHY, "the target is in a sandbox "
+		    "(seccomp), which may end it for the signals and system "
+		    "calls of a guard: use the source refs");
 	else if (ask->source == REFCNT_HINT)
 		explain_hints(k, ask->uid, why);
 	return why[0] == '\0';
@@ -476,8 +502,8 @@ node_refcnt_by_target(struct keeper *k, const struct rec *rec)
 }
 
 void
-node_refcnt_take_writes(struct node *node, pid_t pid, uint64_t stream, int fd,
-    uint32_t error)
+node_refcnt_take(struct node *node, pid_t pid, uint64_t stream,
+    enum node_refcnt_given what, int fd, uint32_t error)
 {
 	struct node_refcnt *all = node->refcnt;
 	struct counted_target *t;
@@ -487,10 +513,10 @@ node_refcnt_take_writes(struct node *node, pid_t pid, uint64_t stream, int fd,
 		if (t->pid != pid || t->keeper->stream != stream)
 			continue;
 		pthread_mutex_lock(&t->lock);
-		if (t->awaits) {
-			t->writes = fd > 0 ? fd : error < ERRNO_END ?
+		if (t->awaits[what]) {
+			t->given[what] = fd > 0 ? fd : error < ERRNO_END ?
 			    -(int)error : -EPROTO;
-			t->awaits = false;
+			t->awaits[what] = false;
 			fd = -1;
 		}
 		pthread_mutex_unlock(&t->lock);

@@ -59,7 +59,7 @@ struct counted_target;
 struct frames;
 
 struct node_refcnt {
-	pthread_mutex_t lock;		/* for changes of the list, and node_refcnt_take_writes() */
+	pthread_mutex_t lock;		/* for changes of the list, and node_refcnt_take() */
 	TAILQ_HEAD(, counted_target) all;
 	unsigned n;
 	/* From the first range on, until nothing is counted: */
@@ -106,12 +106,19 @@ void node_refcnt_look(struct keeper *, struct node_refcnt_look *);
 /* A control record of the target, which is outside data: a bad one does nothing. */
 void node_refcnt_by_target(struct keeper *, const struct rec *);
 
+/* Descriptors of a target to count with. */
+enum node_refcnt_given {
+	NODE_REFCNT_WRITES,		/* a userfaultfd(2) */
+	NODE_REFCNT_GUARD,		/* the memory of a guard */
+	NODE_REFCNT_GIVEN,
+};
+
 /*
- * Any thread: a target's userfaultfd(2) to count writes with, which is owned from now
- * on; or fd -1 and why there is none.  All of it is outside data.
+ * Any thread: a descriptor of a target, which is owned from now on; or fd -1 and why
+ * there is none.  All of it is outside data.
  */
-void node_refcnt_take_writes(struct node *, pid_t, uint64_t stream, int fd,
-    uint32_t error);
+void node_refcnt_take(struct node *, pid_t, uint64_t stream,
+    enum node_refcnt_given, int fd, uint32_t error);
 
 /* The target's feed is to be freed. */
 void node_refcnt_feed_ends(struct keeper *);

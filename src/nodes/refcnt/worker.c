@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "../../base/base.h"
+#include "../../refcnt/guard/guard.h"
 #include "../../refcnt/hint/hint.h"
 #include "../../refcnt/refs.h"
 #include "../../refcnt/writes.h"
@@ -21,6 +22,7 @@ struct work {
 	struct counted_target *t;
 	struct refs *refs;		/* NULL: not open */
 	struct writes *writes;		/* the same */
+	struct guard *guard;		/* the same */
 	struct hints *hints;		/* the same */
 	struct balancing *balancing;	/* while they are open */
 	uint64_t lost;			/* samples, in the periods before */
@@ -115,8 +117,9 @@ cut(void *arg, const struct ring_cut *cuts, size_t n)
 struct touch {
 	uint64_t vaddr;
 	unsigned node;
-	bool wrote;
+	uint64_t reads, writes;
 	bool coarse;
+	bool fresh;	/* it may be from before the page was counted */
 };
 
 static void
@@ -126,18 +129,17 @@ count_touch(struct work *w, const struct touch *touch)
 	int64_t now_ms = mono_ms(mono_now());
 	bool frames = w->placement != NULL && placement_has_frames(w->placement);
 
-	if ((w->fresh || frames) &&
+	if ((touch->fresh || frames) &&
 	    !refcnt_page(w->t->counts, touch->vaddr, REFCNT_WIDE, &page))
 		return;
-	/* The bit may be from before it was counted. */
-	if (w->fresh && page.since_ms >= w->begun_ms)
+	if (touch->fresh && page.since_ms >= w->begun_ms)
 		return;
-	if (!refcnt_count(w->t->counts, touch->vaddr, touch->node, !touch->wrote,
-	    touch->wrote, now_ms))
+	if (!refcnt_count(w->t->counts, touch->vaddr, touch->node, touch->reads,
+	    touch->writes, now_ms))
 		return;
 	if (frames)
-		frames_count(w->t->frames, &page, touch->node, touch->coarse,
-		    now_ms);
+		frames_count(w->t->frames, &page, touch->node, touch->reads +
+		    touch->writes, touch->coarse, now_ms);
 	if (touch->coarse)
 		refcnt_coarse(w->t->counts, touch->vaddr);
 }
@@ -145,21 +147,36 @@ count_touch(struct work *w, const struct touch *touch)
 static void
 count_epoch(void *arg, uint64_t vaddr, bool coarse)
 {
-	count_touch(arg, &(struct touch){ .vaddr = vaddr, .coarse = coarse });
+	struct work *w = arg;
+
+	count_touch(w, &(struct touch){ .vaddr = vaddr, .reads = 1,
+	    .coarse = coarse, .fresh = w->fresh });
 }
 
 static void
 count_write(void *arg, uint64_t vaddr, bool coarse)
 {
-	count_touch(arg, &(struct touch){ .vaddr = vaddr, .coarse = coarse,
-	    .wrote = true });
+	struct work *w = arg;
+
+	count_touch(w, &(struct touch){ .vaddr = vaddr, .writes = 1,
+	    .coarse = coarse, .fresh = w->fresh });
 }
 
 static void
 count_sample(void *arg, uint64_t vaddr, unsigned node, bool coarse)
 {
-	count_touch(arg, &(struct touch){ .vaddr = vaddr, .coarse = coarse,
-	    .node = node });
+	struct work *w = arg;
+
+	count_touch(w, &(struct touch){ .vaddr = vaddr, .node = node, .reads = 1,
+	    .coarse = coarse, .fresh = w->fresh });
+}
+
+static void
+count_touches(void *arg, uint64_t vaddr, unsigned node, uint64_t reads,
+    uint64_t writes)
+{
+	count_touch(arg, &(struct touch){ .vaddr = vaddr, .node = node,
+	    .reads = reads, .writes = writes });
 }
 
 /* --- sources --------------------------------------------------------------------------- */
@@ -197,31 +214,32 @@ close_refs(struct work *w)
 
 /* Takes the target's answer: a descriptor or a negative errno; 0: none so far. */
 static int
-take_writes(struct counted_target *t, bool awaits)
+take_given(struct counted_target *t, enum node_refcnt_given what, bool awaits)
 {
 	int got;
 
 	pthread_mutex_lock(&t->lock);
-	got = t->writes;
-	t->writes = 0;
-	t->awaits = awaits && got == 0;
+	got = t->given[what];
+	t->given[what] = 0;
+	t->awaits[what] = awaits && got == 0;
 	pthread_mutex_unlock(&t->lock);
 	return got;
 }
 
 /* It sends it before it answers. */
 static int
-ask_for_writes(struct work *w)
+ask_for(struct work *w, enum node_refcnt_given what)
 {
-	static const struct ring_cut ask = { 0, 0, RING_CUT_WRITES };
+	const struct ring_cut ask = { 0, 0, what == NODE_REFCNT_GUARD ?
+		RING_CUT_GUARD : RING_CUT_WRITES };
 	struct mono begun;
-	int got = take_writes(w->t, true), err;
+	int got = take_given(w->t, what, true), err;
 
 	if (got != 0)
 		return got;
 	err = cut(w, &ask, 1);
 	begun = mono_now();
-	while ((got = take_writes(w->t, true)) == 0 && err == 0 &&
+	while ((got = take_given(w->t, what, true)) == 0 && err == 0 &&
 	    mono_ms_since(begun) < CUT_MS)
 		sleep_ms(CUT_LOOK_MS);
 	return got != 0 ? got : err != 0 ? err : -EAGAIN;
@@ -230,7 +248,7 @@ ask_for_writes(struct work *w)
 static int
 open_writes(struct work *w)
 {
-	int fd = ask_for_writes(w), err = fd;
+	int fd = ask_for(w, NODE_REFCNT_WRITES), err = fd;
 
 	if (fd > 0)
 		err = writes_open(&w->writes, w->t->pid, fd);
@@ -357,6 +375,73 @@ end_hints(struct work *w)
 	return err;
 }
 
+static int
+open_guard(struct work *w)
+{
+	int fd = ask_for(w, NODE_REFCNT_GUARD), err = fd;
+
+	if (fd > 0)
+		err = guard_open(&w->guard, fd, w->t->topology);
+	if (err == -EBUSY)
+		snprintf(w->why, sizeof w->why, "a thread of the target has not left "
+		    "its last guard: touches are counted when it makes a system "
+		    "call");
+	else if (err == -EAGAIN || err == -ETIMEDOUT)
+		snprintf(w->why, sizeof w->why, "the target has not made a guard "
+		    "yet: touches are counted when it calls the allocator");
+	else if (err == -EOPNOTSUPP)
+		snprintf(w->why, sizeof w->why, "a guard needs x86-64: use the source "
+		    "refs");
+	else if (err < 0 && fd < 0 && err != -ESRCH && err != -ECANCELED)
+		snprintf(w->why, sizeof w->why, "the target cannot make a guard: %s",
+		    strerror(-err));
+	else if (err < 0)
+		explain(w, err);
+	return err;
+}
+
+/* One that has ended for a reason that passes is asked for again. */
+static int
+begin_guard(struct work *w)
+{
+	char why[REFCNT_WHY];
+	bool again = true;
+	int err;
+
+	if (w->guard != NULL && !guard_explain(w->guard, why, &again) && again) {
+		guard_close(w->guard);
+		w->guard = NULL;
+	}
+	err = w->guard == NULL ? open_guard(w) : 0;
+	if (err == 0)
+		err = guard_begin(w->guard, w->t->counts);
+	if (w->guard != NULL) {
+		(void)guard_explain(w->guard, why, &again);
+		snprintf(w->why, sizeof w->why, "%.*s", NODE_REFCNT_WHY - 1, why);
+	}
+	return err == -E2BIG ? 0 : err;
+}
+
+static void
+look_at_guard(struct work *w)
+{
+	guard_beat(w->guard);
+}
+
+static int
+end_guard(struct work *w)
+{
+	guard_end(w->guard, count_touches, w);
+	return 0;
+}
+
+static void
+close_guard(struct work *w)
+{
+	guard_close(w->guard);
+	w->guard = NULL;
+}
+
 /* The first may ask for a longer period: -EAGAIN. */
 static const struct counting {
 	enum refcnt_source source;
@@ -367,6 +452,7 @@ static const struct counting {
 } counting[] = {
 	{ REFCNT_REFS, begin_refs, NULL, end_refs, close_refs },
 	{ REFCNT_WP, begin_writes, NULL, end_writes, close_writes },
+	{ REFCNT_GUARD, begin_guard, look_at_guard, end_guard, close_guard },
 	{ REFCNT_HINT, begin_hints, look_at_hints, end_hints, close_hints },
 };
 

@@ -43,8 +43,8 @@ struct counted_target {
 	bool done;			/* the thread ends */
 	bool ended;			/* the process has */
 	bool fresh;			/* a range was switched on in this period */
-	bool awaits;			/* a userfaultfd of the target */
-	int writes;			/* ... when it has come; a negative errno: why not; 0 */
+	bool awaits[NODE_REFCNT_GIVEN];	/* a descriptor of the target */
+	int given[NODE_REFCNT_GIVEN];	/* ... when it has come; a negative errno: why not; 0 */
 	uint32_t period_ms;
 	uint64_t periods;		/* that have ended, and the next one has begun */
 	int64_t lasts_ms;		/* that period, or longer: reading takes long */
@@ -81,7 +81,7 @@ int frames_new(struct frames **, const struct refcnt_topology *);
 void frames_free(struct frames *);
 /* Any thread: a page of a target was referenced by a node, or one of its neighbours. */
 void frames_count(struct frames *, const struct refcnt_page *, unsigned node,
-    bool coarse, int64_t now_ms);
+    uint64_t n, bool coarse, int64_t now_ms);
 /* There was no room for some: they are not counted until nothing is. */
 bool frames_are_full(const struct frames *);
 /* Any thread: a target's period has ended. */

@@ -23,7 +23,8 @@ static void
 refuse(struct conn *c, uint32_t request, int err, const char *why)
 {
 	conn_error(c, request, err == -EBUSY ? WIRE_E_BUSY :
-	    err == -EDQUOT || err == -E2BIG ? WIRE_E_QUOTA :
+	    err == -EDQUOT || err == -E2BIG || err == -ENOSPC ?
+	    WIRE_E_QUOTA :
 	    err == -EPERM || err == -EACCES ? WIRE_E_AUTH :
 	    err == -EINVAL || err == -ESRCH || err == -ENOTSUP ||
 	    err == -ENODEV ? WIRE_E_NAME : WIRE_E_INTERNAL,

@@ -1,0 +1,848 @@
+/*
+ * System calls of armed threads.  A handler opens the pages that a call needs, and
+ * makes the call itself, with the program's signal mask, so that signals interrupt it
+ * as ever.  Arguments that are not known to this file mean all pages.
+ *
+ * A thread leaves for calls that begin or end a thread, a process or an image, and the
+ * guard ends for those that would not do with a further thread, or with dispatch.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <linux/sched.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+
+#include "guard.h"
+
+#ifdef GUARD_BUILT
+
+#define DISPATCHED 2	/* si_code of our SIGSYS */
+#define FIXED 4096	/* bytes that a pointer without a length leads to, at most */
+#define VECTOR 16	/* buffers of a call that are looked at one by one */
+#define FIRST_THREAD_SIGNAL 32	/* of libc's own two */
+#define ADVICE_FILLS 22		/* MADV_POPULATE_READ and later ones */
+#define GONE_MS 200		/* that the guard's thread has to end */
+
+enum kind {
+	ALL,		/* not known: all pages are open during the call */
+	PLAIN,		/* `fixed` and the buffer tell all pages */
+	LEAVE,
+	END,
+	MAP,		/* changes mappings from its first argument on, as long as its second */
+	MAP_ADVICE,	/* madvise(2): some fill pages */
+	MAP_NEW,	/* mmap(2) */
+	MAP_MOVE,	/* mremap(2) */
+	MAP_HEAP,	/* brk(2) */
+	VECTORS,	/* struct iovec of argument 1, as many as argument 2 */
+	MESSAGE,	/* struct msghdr of argument 1 */
+	ACTION, MASK, RETURN, STACK, SUSPEND,
+	WITH_MASK3, WITH_MASK4,	/* a signal mask for the time of the call */
+	WITH_MASK5,	/* argument 5 leads to its address and size */
+	CONTROL,	/* prctl(2) */
+	CLONE, CLONE3,
+	KILL,		/* tgkill(2) and its like: libc's own signals */
+};
+
+/* buf, len: which arguments are a buffer and its length in units; 0 in unit: none. */
+struct shape {
+	uint8_t kind;
+	uint8_t fixed;		/* bits: arguments that may point to something short */
+	uint8_t buf, len, unit;
+	bool writes;		/* the kernel writes to the buffer */
+};
+
+#define P(i) (1u << (i))
+#define NONE { PLAIN, 0, 0, 0, 0, false }
+#define SHORT(bits) { PLAIN, bits, 0, 0, 0, false }
+#define IN(bits, buf, len) { PLAIN, bits, buf, len, 1, false }
+#define OUT(bits, buf, len, unit) { PLAIN, bits, buf, len, unit, true }
+#define KIND(kind) { kind, 0, 0, 0, 0, false }
+
+#define CALLS 335
+static const struct shape shapes[CALLS] = {
+	[SYS_read] = OUT(0, 1, 2, 1),
+	[SYS_write] = IN(0, 1, 2),
+	[SYS_pread64] = OUT(0, 1, 2, 1),
+	[SYS_pwrite64] = IN(0, 1, 2),
+	[SYS_readv] = { VECTORS, P(1), 0, 0, 0, true },
+	[SYS_writev] = { VECTORS, P(1), 0, 0, 0, false },
+	[SYS_preadv] = { VECTORS, P(1), 0, 0, 0, true },
+	[SYS_pwritev] = { VECTORS, P(1), 0, 0, 0, false },
+	[SYS_recvmsg] = { MESSAGE, P(1), 0, 0, 0, true },
+	[SYS_sendmsg] = { MESSAGE, P(1), 0, 0, 0, false },
+	[SYS_sendto] = IN(P(4), 1, 2),
+	[SYS_recvfrom] = OUT(P(4) | P(5), 1, 2, 1),
+	[SYS_open] = SHORT(P(0)),
+	[SYS_openat] = SHORT(P(1)),
+	[SYS_close] = NONE,
+	[SYS_stat] = SHORT(P(0) | P(1)),
+	[SYS_fstat] = SHORT(P(1)),
+	[SYS_lstat] = SHORT(P(0) | P(1)),
+	[SYS_newfstatat] = SHORT(P(1) | P(2)),
+	[SYS_statx] = SHORT(P(1) | P(4)),
+	[SYS_access] = SHORT(P(0)),
+	[SYS_faccessat] = SHORT(P(1)),
+	[SYS_lseek] = NONE,
+	[SYS_fcntl] = SHORT(P(2)),
+	[SYS_fsync] = NONE,
+	[SYS_fdatasync] = NONE,
+	[SYS_ftruncate] = NONE,
+	[SYS_getdents64] = OUT(0, 1, 2, 1),
+	[SYS_getcwd] = OUT(0, 0, 1, 1),
+	[SYS_unlink] = SHORT(P(0)),
+	[SYS_rename] = SHORT(P(0) | P(1)),
+	[SYS_readlink] = OUT(P(0), 1, 2, 1),
+	[SYS_dup] = NONE,
+	[SYS_dup2] = NONE,
+	[SYS_dup3] = NONE,
+	[SYS_pipe] = SHORT(P(0)),
+	[SYS_pipe2] = SHORT(P(0)),
+	[SYS_poll] = OUT(0, 0, 1, 8),
+	[SYS_select] = SHORT(P(1) | P(2) | P(3) | P(4)),
+	[SYS_epoll_create1] = NONE,
+	[SYS_epoll_ctl] = SHORT(P(3)),
+	[SYS_epoll_wait] = OUT(0, 1, 2, 12),
+	[SYS_epoll_pwait] = { WITH_MASK4, P(4), 1, 2, 12, true },
+	[SYS_ppoll] = { WITH_MASK3, P(2) | P(3), 0, 1, 8, true },
+	[SYS_eventfd2] = NONE,
+	[SYS_timerfd_settime] = SHORT(P(2) | P(3)),
+	[SYS_socket] = NONE,
+	[SYS_connect] = IN(0, 1, 2),
+	[SYS_bind] = IN(0, 1, 2),
+	[SYS_listen] = NONE,
+	[SYS_accept] = SHORT(P(1) | P(2)),
+	[SYS_accept4] = SHORT(P(1) | P(2)),
+	[SYS_shutdown] = NONE,
+	[SYS_getsockname] = SHORT(P(1) | P(2)),
+	[SYS_getpeername] = SHORT(P(1) | P(2)),
+	[SYS_socketpair] = SHORT(P(3)),
+	[SYS_setsockopt] = IN(0, 3, 4),
+	[SYS_getsockopt] = SHORT(P(3) | P(4)),
+	[SYS_futex] = SHORT(P(0) | P(3) | P(4)),
+	[SYS_nanosleep] = SHORT(P(0) | P(1)),
+	[SYS_clock_nanosleep] = SHORT(P(2) | P(3)),
+	[SYS_clock_gettime] = SHORT(P(1)),
+	[SYS_gettimeofday] = SHORT(P(0) | P(1)),
+	[SYS_time] = SHORT(P(0)),
+	[SYS_getitimer] = SHORT(P(1)),
+	[SYS_setitimer] = SHORT(P(1) | P(2)),
+	[SYS_alarm] = NONE,
+	[SYS_pause] = NONE,
+	[SYS_sched_yield] = NONE,
+	[SYS_sched_setaffinity] = IN(0, 2, 1),
+	[SYS_sched_getaffinity] = OUT(0, 2, 1, 1),
+	[SYS_getcpu] = SHORT(P(0) | P(1)),
+	[SYS_getpid] = NONE,
+	[SYS_getppid] = NONE,
+	[SYS_gettid] = NONE,
+	[SYS_getuid] = NONE,
+	[SYS_geteuid] = NONE,
+	[SYS_getgid] = NONE,
+	[SYS_getegid] = NONE,
+	[SYS_getrusage] = SHORT(P(1)),
+	[SYS_prlimit64] = SHORT(P(2) | P(3)),
+	[SYS_uname] = SHORT(P(0)),
+	[SYS_umask] = NONE,
+	[SYS_wait4] = SHORT(P(1) | P(3)),
+	[SYS_kill] = NONE,
+	[SYS_getrandom] = OUT(0, 0, 1, 1),
+	[SYS_membarrier] = NONE,
+	[SYS_set_robust_list] = NONE,
+	[SYS_rt_sigpending] = SHORT(P(0)),
+	[SYS_rt_sigtimedwait] = SHORT(P(0) | P(1) | P(2)),
+	[SYS_rt_sigqueueinfo] = SHORT(P(2)),
+	[SYS_tkill] = KIND(KILL),
+	[SYS_tgkill] = KIND(KILL),
+	[SYS_rt_sigaction] = { ACTION, P(1) | P(2), 0, 0, 0, false },
+	[SYS_rt_sigprocmask] = { MASK, P(1) | P(2), 0, 0, 0, false },
+	[SYS_rt_sigsuspend] = { SUSPEND, P(0), 0, 0, 0, false },
+	[SYS_rt_sigreturn] = KIND(RETURN),
+	[SYS_sigaltstack] = { STACK, P(0) | P(1), 0, 0, 0, false },
+	[SYS_munmap] = KIND(MAP),
+	[SYS_mprotect] = KIND(MAP),
+	[SYS_madvise] = KIND(MAP_ADVICE),
+	[SYS_pkey_mprotect] = KIND(MAP),
+	[SYS_mmap] = KIND(MAP_NEW),
+	[SYS_mremap] = KIND(MAP_MOVE),
+	[SYS_brk] = KIND(MAP_HEAP),
+	[SYS_prctl] = { CONTROL, P(1) | P(2) | P(3) | P(4), 0, 0, 0, false },
+	[SYS_clone] = KIND(CLONE),
+	[SYS_fork] = KIND(LEAVE),
+	[SYS_vfork] = KIND(LEAVE),
+	[SYS_execve] = KIND(LEAVE),
+	[SYS_execveat] = KIND(LEAVE),
+	[SYS_exit] = KIND(LEAVE),
+	[SYS_exit_group] = KIND(LEAVE),
+	/* The guard's thread would keep other rights, or be in the way. */
+	[SYS_setuid] = KIND(END),
+	[SYS_setgid] = KIND(END),
+	[SYS_setreuid] = KIND(END),
+	[SYS_setregid] = KIND(END),
+	[SYS_setresuid] = KIND(END),
+	[SYS_setresgid] = KIND(END),
+	[SYS_setgroups] = KIND(END),
+	[SYS_setfsuid] = KIND(END),
+	[SYS_setfsgid] = KIND(END),
+	[SYS_capset] = KIND(END),
+	[SYS_unshare] = KIND(END),
+	[SYS_setns] = KIND(END),
+	[SYS_seccomp] = KIND(END),
+	[SYS_ptrace] = KIND(END),
+	[SYS_arch_prctl] = KIND(END),
+	/* The kernel would use pages between two calls. */
+	[SYS_io_setup] = KIND(END),
+	[SYS_io_submit] = KIND(END),
+	[SYS_userfaultfd] = KIND(END),
+	[SYS_rseq] = KIND(END),
+	[SYS_pselect6] = { WITH_MASK5, P(1) | P(2) | P(3) | P(4) | P(5), 0, 0, 0,
+	    false },
+};
+
+/* A call in the handler. */
+struct call {
+	struct guard *g;
+	struct slot *s;
+	ucontext_t *uc;
+	long nr;
+	long a[6];
+	uintptr_t sp;		/* of this handler's frame */
+	struct span span[GUARD_SPANS];
+	bool write[GUARD_SPANS];
+	unsigned spans;
+	bool too_many;		/* pages for the spans */
+};
+
+/* --- memory of the program ------------------------------------------------------- */
+
+/* False: the kernel would return EFAULT. */
+static bool
+copy(const struct call *c, void *ours, long theirs, size_t n, int nr)
+{
+	struct iovec to = { ours, n }, from = { (void *)theirs, n };
+
+	return CALL(nr, c->g->pid, (long)&to, 1, (long)&from, 1, 0) == (long)n;
+}
+
+static bool
+copy_in(const struct call *c, void *to, long from, size_t n)
+{
+	return copy(c, to, from, n, SYS_process_vm_readv);
+}
+
+static bool
+copy_out(const struct call *c, long to, void *from, size_t n)
+{
+	return copy(c, from, to, n, SYS_process_vm_writev);
+}
+
+/* --- pages of a call --------------------------------------------------------------- */
+
+static void
+add_span(struct call *c, long at, uint64_t len, bool write)
+{
+	uintptr_t lo = (uintptr_t)at, hi = lo + len;
+
+	if (len == 0 || lo == 0 || atomic_load(&c->g->state) == GUARD_ENDED)
+		return;
+	if (hi < lo)
+		hi = UINTPTR_MAX;
+	if (c->spans == GUARD_SPANS) {
+		c->too_many = true;
+		return;
+	}
+	c->write[c->spans] = write;
+	c->span[c->spans++] = (struct span){ lo & ~(uintptr_t)(GUARD_PAGE - 1),
+		hi > UINTPTR_MAX - GUARD_PAGE ? UINTPTR_MAX :
+		(hi + GUARD_PAGE - 1) & ~(uintptr_t)(GUARD_PAGE - 1) };
+}
+
+static void
+add_arguments(struct call *c, const struct shape *shape)
+{
+	for (unsigned i = 0; i < 6; i++)
+		if ((shape->fixed & P(i)) != 0)
+			add_span(c, c->a[i], FIXED, false);
+	if (shape->unit != 0)
+		add_span(c, c->a[shape->buf], shape->unit == 1 ?
+		    (uint64_t)c->a[shape->len] :
+		    (uint64_t)(uint32_t)c->a[shape->len] * shape->unit,
+		    shape->writes);
+}
+
+/* Of the part of a span in a piece: opens it, unless that has been done, and counts. */
+static void
+open_part(struct call *c, const struct piece *p, uintptr_t lo, uintptr_t hi,
+    bool write)
+{
+	uint32_t epoch = atomic_load(&c->g->epoch);
+	bool open = true;
+
+	for (uintptr_t at = lo; open && at < hi; at += GUARD_PAGE)
+		open = guard_is_open(c->g, p, at, epoch);
+	if (open)
+		return;
+	guard_open(c->g, lo, hi);
+	for (uintptr_t at = lo; at < hi; at += GUARD_PAGE)
+		guard_note(c->g, p, at, epoch, write);
+}
+
+/* The pages are pinned, so that none is closed. */
+static void
+open_span(struct call *c, unsigned i)
+{
+	struct guard *g = c->g;
+
+	if (atomic_load(&g->stale) != 0 || atomic_load(&g->state) != GUARD_ON)
+		return;
+	for (unsigned k = 0; k < g->pieces.n; k++) {
+		const struct piece *p = &g->pieces.at[k];
+		uintptr_t lo = c->span[i].lo > p->lo ? c->span[i].lo : p->lo;
+		uintptr_t hi = c->span[i].hi < p->hi ? c->span[i].hi : p->hi;
+
+		if (lo < hi)
+			open_part(c, p, lo, hi, c->write[i]);
+	}
+}
+
+/*
+ * Adds pins to those of a call that this one has interrupted, unless a jump has left
+ * that call: then its frame is further in.  Returns the depth for end_pins().
+ */
+static uint32_t
+set_pins(struct call *c, bool all)
+{
+	struct slot *s = c->s;
+	uint32_t depth = atomic_load(&s->depth);
+	struct pins *p;
+
+	while (depth > 0 && c->sp >= s->pins[depth - 1].sp)
+		depth--;
+	if (depth == GUARD_DEPTH) {
+		s->pins[depth - 1].n = GUARD_PIN_ALL;
+		return depth;
+	}
+	atomic_store(&s->depth, depth);
+	p = &s->pins[depth];
+	p->sp = c->sp;
+	p->n = all ? GUARD_PIN_ALL : c->spans;
+	memcpy(p->span, c->span, c->spans * sizeof(c->span[0]));
+	atomic_store(&s->depth, depth + 1);
+	return depth;
+}
+
+static void
+end_pins(struct call *c, uint32_t depth)
+{
+	atomic_store(&c->s->depth, depth);
+}
+
+static long
+make(const struct call *c)
+{
+	return guard_call(c->nr, c->a);
+}
+
+static void
+open_all(struct call *c)
+{
+	atomic_store(&c->s->busy, 1);
+	guard_await_closing(c->g);
+	guard_open(c->g, 0, UINTPTR_MAX);
+	atomic_store(&c->g->opened_all, 1);
+	atomic_store(&c->s->busy, 0);
+}
+
+/* With all pages open. */
+static long
+make_open(struct call *c, bool changes)
+{
+	uint32_t depth = set_pins(c, true);
+	long r;
+
+	open_all(c);
+	if (changes)
+		guard_forget_pieces(c->g, c->s);
+	r = make(c);
+	end_pins(c, depth);
+	return r;
+}
+
+static long
+make_with(struct call *c, long (*how)(struct call *))
+{
+	uint32_t depth;
+	bool met = false;
+	long r;
+
+	if (c->spans == 0)
+		return how(c);
+	depth = set_pins(c, false);
+	for (unsigned i = 0; i < c->spans; i++)
+		met |= span_meets(&c->g->hull, c->span[i].lo, c->span[i].hi);
+	/* Also without pages to open: they may just be closed for another request. */
+	if (met || atomic_load(&c->g->closing) != 0) {
+		atomic_store(&c->s->busy, 1);
+		guard_await_closing(c->g);
+		for (unsigned i = 0; i < c->spans; i++)
+			open_span(c, i);
+		atomic_store(&c->s->busy, 0);
+	}
+	r = how(c);
+	end_pins(c, depth);
+	return r;
+}
+
+static long
+make_plainly(struct call *c)
+{
+	return make(c);
+}
+
+/* --- buffers in structures ----------------------------------------------------------- */
+
+static bool
+add_vectors(struct call *c, long at, uint64_t n, bool write)
+{
+	struct iovec v[VECTOR];
+
+	if (n > VECTOR || (n > 0 && !copy_in(c, v, at, n * sizeof(v[0]))))
+		return false;
+	for (uint64_t i = 0; i < n; i++)
+		add_span(c, (long)v[i].iov_base, v[i].iov_len, write);
+	return true;
+}
+
+/* The structures may lie in closed pages: a copy fails, and all are opened. */
+static bool
+add_message(struct call *c, bool write)
+{
+	struct msghdr m;
+
+	if (!copy_in(c, &m, c->a[1], sizeof(m)))
+		return false;
+	add_span(c, (long)m.msg_name, m.msg_namelen, write);
+	add_span(c, (long)m.msg_control, m.msg_controllen, write);
+	add_span(c, (long)m.msg_iov, m.msg_iovlen * sizeof(struct iovec), false);
+	return add_vectors(c, (long)m.msg_iov, m.msg_iovlen, write);
+}
+
+/* --- signals --------------------------------------------------------------------------- */
+
+static uint64_t *
+mask_of(ucontext_t *uc)
+{
+	return (uint64_t *)(void *)&uc->uc_sigmask;
+}
+
+/* rt_sigprocmask(how, set, old, size), for the time after this handler. */
+static long
+change_mask(struct call *c)
+{
+	const uint64_t never = SIGNAL_BIT(SIGKILL) | SIGNAL_BIT(SIGSTOP);
+	uint64_t set = 0, old = *mask_of(c->uc) | c->s->hidden, new = old;
+
+	if (c->a[3] != sizeof(set))
+		return -EINVAL;
+	if (c->a[1] != 0) {
+		if (!copy_in(c, &set, c->a[1], sizeof(set)))
+			return -EFAULT;
+		switch (c->a[0]) {
+		case SIG_BLOCK:
+			new |= set;
+			break;
+		case SIG_UNBLOCK:
+			new &= ~set;
+			break;
+		case SIG_SETMASK:
+			new = set;
+			break;
+		default:
+			return -EINVAL;
+		}
+		new &= ~never;
+		c->s->hidden = new & GUARD_NEEDED;
+		*mask_of(c->uc) = new & ~GUARD_NEEDED;
+	}
+	if (c->a[2] != 0 && !copy_out(c, c->a[2], &old, sizeof(old)))
+		return -EFAULT;
+	return 0;
+}
+
+/* A mask for the time of the call must leave the signals that we need. */
+static long
+make_with_mask(struct call *c, unsigned i)
+{
+	uint64_t mask;
+
+	if (c->a[i] != 0 && copy_in(c, &mask, c->a[i], sizeof(mask))) {
+		mask &= ~GUARD_NEEDED;
+		c->a[i] = (long)&mask;
+	}
+	return make(c);
+}
+
+static long
+make_with_mask0(struct call *c)
+{
+	return make_with_mask(c, 0);
+}
+
+static long
+make_with_mask3(struct call *c)
+{
+	return make_with_mask(c, 3);
+}
+
+static long
+make_with_mask4(struct call *c)
+{
+	return make_with_mask(c, 4);
+}
+
+static long
+make_with_mask5(struct call *c)
+{
+	struct {
+		uint64_t *at;
+		uint64_t size;
+	} arg;
+	uint64_t mask;
+
+	if (c->a[5] != 0 && copy_in(c, &arg, c->a[5], sizeof(arg)) &&
+	    arg.at != NULL && copy_in(c, &mask, (long)arg.at, sizeof(mask))) {
+		mask &= ~GUARD_NEEDED;
+		arg.at = &mask;
+		c->a[5] = (long)&arg;
+	}
+	return make(c);
+}
+
+/* Of a signal that is ours the program sees and sets its own. */
+static long
+change_ours(struct call *c, const struct guard_action *theirs)
+{
+	struct guard_action new, old = *theirs;
+	int sig = (int)c->a[0];
+
+	if (c->a[3] != sizeof(uint64_t))
+		return -EINVAL;
+	if (c->a[1] != 0) {
+		if (!copy_in(c, &new, c->a[1], sizeof(new)))
+			return -EFAULT;
+		guard_set_programs_action(sig, &new);
+		if (sig != SIGSEGV && !guard_is_default(&new, sig))
+			guard_stop(c->g, GUARD_HANDLER, (uint32_t)sig);
+	}
+	if (c->a[2] != 0 && !copy_out(c, c->a[2], &old, sizeof(old)))
+		return -EFAULT;
+	return 0;
+}
+
+/* Handlers run without signals that we need in their masks, unseen by the program. */
+static long
+change_action(struct call *c)
+{
+	const struct guard_action *theirs = guard_programs_action((int)c->a[0]);
+	struct guard_action new, old = { 0 };
+	uint64_t hidden = 0, before;
+	long to = c->a[2], r;
+
+	if (theirs != NULL)
+		return change_ours(c, theirs);
+	before = guard_hidden_of((int)c->a[0]);
+	if (c->a[1] != 0 && copy_in(c, &new, c->a[1], sizeof(new))) {
+		hidden = new.mask & GUARD_NEEDED;
+		new.mask &= ~GUARD_NEEDED;
+		c->a[1] = (long)&new;
+	}
+	if (to != 0)
+		c->a[2] = (long)&old;
+	r = make(c);
+	if (r != 0)
+		return r;
+	if (c->a[1] != 0)
+		guard_hide((int)c->a[0], hidden);
+	old.mask |= before;
+	return to != 0 && !copy_out(c, to, &old, sizeof(old)) ? -EFAULT : 0;
+}
+
+/* The kernel gives the stack back when a handler returns. */
+static long
+change_stack(struct call *c)
+{
+	stack_t none = { .ss_flags = SS_DISABLE };
+	bool lent = c->s->lent;
+	long r = make(c);
+
+	if (r != 0)
+		return r;
+	if (lent && c->a[1] != 0)
+		(void)copy_out(c, c->a[1], &none, sizeof(none));
+	if (c->a[0] == 0)
+		return 0;
+	c->s->lent = false;
+	(void)CALL(SYS_sigaltstack, 0, (long)&c->uc->uc_stack);
+	if ((c->uc->uc_stack.ss_flags & SS_DISABLE) == 0 &&
+	    meets_ranges(c->g, (uintptr_t)c->uc->uc_stack.ss_sp,
+	    (uintptr_t)c->uc->uc_stack.ss_sp + c->uc->uc_stack.ss_size))
+		guard_stop(c->g, GUARD_STACK, c->s->tid);
+	return 0;
+}
+
+/* Returns from the program's handler, whose frame is on the program's stack. */
+static _Noreturn void
+return_from_handler(struct call *c)
+{
+	uintptr_t sp = (uintptr_t)c->uc->uc_mcontext.gregs[REG_RSP];
+	uint64_t *mask = mask_of((ucontext_t *)sp);
+
+	if ((*mask & GUARD_NEEDED) != 0) {
+		c->s->hidden |= *mask & GUARD_NEEDED;
+		*mask &= ~GUARD_NEEDED;
+	}
+	guard_sigreturn(sp);
+}
+
+/* --- mappings ---------------------------------------------------------------------------- */
+
+static bool
+meets_pages(const struct call *c, enum kind kind)
+{
+	uintptr_t lo = (uintptr_t)c->a[0];
+	uint64_t len = (uint64_t)c->a[1];
+	const struct span *hull = &c->g->hull;
+	bool meets = span_meets(hull, lo, lo + len + GUARD_PAGE);
+
+	switch (kind) {
+	case MAP_NEW:
+		meets = meets && (c->a[3] & MAP_FIXED) != 0;
+		break;
+	case MAP_MOVE:
+		meets = meets || ((c->a[3] & MREMAP_FIXED) != 0 &&
+		    span_meets(hull, (uintptr_t)c->a[4], (uintptr_t)c->a[4] +
+		    (uint64_t)c->a[2] + GUARD_PAGE));
+		break;
+	case MAP_HEAP:
+		meets = lo != 0 && lo < hull->hi;
+		break;
+	case MAP_ADVICE:
+		meets = meets && c->a[2] >= ADVICE_FILLS;
+		break;
+	default:
+		break;
+	}
+	return meets;
+}
+
+/* While a call that meets no range is made, no pieces are made of new ranges. */
+static long
+change_mapping(struct call *c, enum kind kind)
+{
+	uint32_t busy = atomic_exchange(&c->s->busy, 1);
+	long r = 0;
+	bool meets;
+
+	guard_await_closing(c->g);
+	meets = meets_pages(c, kind);
+	if (!meets)
+		r = make(c);
+	atomic_store(&c->s->busy, busy);
+	return meets ? make_open(c, kind != MAP_ADVICE) : r;
+}
+
+/* --- all of them ---------------------------------------------------------------------------- */
+
+static const struct shape *
+shape_of(long nr)
+{
+	static const struct shape clone3 = KIND(CLONE3), none = NONE,
+	    pwait2 = { WITH_MASK4, P(3) | P(4), 1, 2, 12, true },
+	    unknown = KIND(ALL), end = KIND(END);
+
+	if (nr >= 0 && nr < CALLS)
+		return &shapes[nr];
+	switch (nr) {
+	case 435:
+		return &clone3;
+	case 436:		/* close_range */
+		return &none;
+	case 441:		/* epoll_pwait2 */
+		return &pwait2;
+	case 425:		/* io_uring */
+	case 426:
+	case 427:
+		return &end;
+	default:
+		return nr > 0 && nr < 450 ? &unknown : &end;
+	}
+}
+
+/* The kernel refuses some calls to a process with two threads. */
+static void
+await_end_of_guard(struct guard *g)
+{
+	const struct timespec ts = { .tv_nsec = 10 * 1000000 };
+	int32_t helper;
+
+	if (atomic_load(&g->hurry) == 0)
+		return;
+	for (int ms = 0; ms < GONE_MS && (helper = atomic_load(&g->helper)) != 0;
+	    ms += 10)
+		/* The kernel wakes it as another process's. */
+		(void)CALL(SYS_futex, (long)&g->helper, FUTEX_WAIT, helper,
+		    (long)&ts, 0, 0);
+}
+
+/* The thread makes its call once more, without dispatch, and all pages are open. */
+static void
+leave(struct call *c, bool ends)
+{
+	c->spans = 0;
+	(void)set_pins(c, true);
+	atomic_fetch_add(&c->g->leaves, 1);
+	if (atomic_load(&c->g->state) != GUARD_ENDED)
+		open_all(c);
+	guard_leave(c->g, c->uc);
+	c->uc->uc_mcontext.gregs[REG_RIP] -= 2;
+	c->uc->uc_mcontext.gregs[REG_RAX] = c->nr;
+	if (ends)
+		await_end_of_guard(c->g);
+}
+
+/* A process that shares our memory has neither handlers nor dispatch of ours. */
+static bool
+shares_memory(const struct call *c)
+{
+	struct clone_args args = { .flags = (uint64_t)c->a[0] };
+
+	if (c->nr == SYS_clone3 && !copy_in(c, &args, c->a[0], sizeof(args.flags)))
+		return true;
+	return (args.flags & CLONE_VM) != 0 &&
+	    (args.flags & (CLONE_THREAD | CLONE_VFORK)) == 0;
+}
+
+static bool
+ends_guard(struct call *c, enum kind kind)
+{
+	switch (kind) {
+	case END:
+		return true;
+	case CLONE:
+	case CLONE3:
+		return shares_memory(c);
+	case CONTROL:
+		return c->a[0] == PR_SET_SECCOMP || c->a[0] == PR_SET_NO_NEW_PRIVS ||
+		    c->a[0] == 59;	/* PR_SET_SYSCALL_USER_DISPATCH */
+	case KILL:
+		return (unsigned)c->a[c->nr == SYS_tkill ? 1 : 2] -
+		    FIRST_THREAD_SIGNAL < 2;
+	default:
+		return false;
+	}
+}
+
+static long
+make_call(struct call *c, const struct shape *shape)
+{
+	bool known = true;
+
+	add_arguments(c, shape);
+	switch ((enum kind)shape->kind) {
+	case PLAIN:
+	case CONTROL:
+	case KILL:
+		return make_with(c, make_plainly);
+	case ACTION:
+		return make_with(c, change_action);
+	case MASK:
+		return make_with(c, change_mask);
+	case STACK:
+		return make_with(c, change_stack);
+	case SUSPEND:
+		return make_with(c, make_with_mask0);
+	case WITH_MASK3:
+		return make_with(c, make_with_mask3);
+	case WITH_MASK4:
+		return make_with(c, make_with_mask4);
+	case WITH_MASK5:
+		return make_with(c, make_with_mask5);
+	case VECTORS:
+		known = add_vectors(c, c->a[1], (uint64_t)c->a[2], shape->writes);
+		break;
+	case MESSAGE:
+		known = add_message(c, shape->writes);
+		break;
+	case MAP:
+	case MAP_ADVICE:
+	case MAP_NEW:
+	case MAP_MOVE:
+	case MAP_HEAP:
+		return change_mapping(c, (enum kind)shape->kind);
+	default:
+		known = false;
+		break;
+	}
+	return known && !c->too_many ? make_with(c, make_plainly) :
+	    make_open(c, false);
+}
+
+static void
+answer(struct call *c)
+{
+	const struct shape *shape = shape_of(c->nr);
+	greg_t *r = c->uc->uc_mcontext.gregs;
+	enum kind kind = (enum kind)shape->kind;
+	bool ends = ends_guard(c, kind);
+	uintptr_t sp = (uintptr_t)r[REG_RSP];
+
+	atomic_fetch_add_explicit(&c->g->area->calls, 1, memory_order_relaxed);
+	if (kind == END || (kind == CONTROL && ends))
+		atomic_store(&c->g->hurry, 1);
+	if (meets_ranges(c->g, sp, sp + 1))
+		guard_stop(c->g, GUARD_STACK, c->s->tid);
+	else if (ends)
+		guard_stop(c->g, GUARD_CALL, (uint32_t)c->nr);
+	if (atomic_load(&c->g->gone) != 0 || ends || kind == LEAVE ||
+	    kind == CLONE || kind == CLONE3)
+		leave(c, ends);
+	else if (kind == RETURN)
+		return_from_handler(c);
+	else
+		r[REG_RAX] = make_call(c, shape);
+}
+
+void
+guard_on_call(int sig, siginfo_t *si, void *context)
+{
+	struct guard *g = guard_now;
+	ucontext_t *uc = context;
+	const greg_t *r = uc->uc_mcontext.gregs;
+	struct call c;
+
+	if (si->si_code != DISPATCHED || g == NULL || guard_slot == NULL) {
+		guard_foreign(g, sig, si, uc);
+		return;
+	}
+	c.g = g;
+	c.s = guard_slot;
+	c.uc = uc;
+	c.nr = (int)r[REG_RAX];
+	c.a[0] = r[REG_RDI];
+	c.a[1] = r[REG_RSI];
+	c.a[2] = r[REG_RDX];
+	c.a[3] = r[REG_R10];
+	c.a[4] = r[REG_R8];
+	c.a[5] = r[REG_R9];
+	c.sp = (uintptr_t)__builtin_frame_address(0);
+	c.spans = 0;
+	c.too_many = false;
+	answer(&c);
+}
+
+#endif

@@ -1,0 +1,133 @@
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "guard.h"
+
+#ifdef GUARD_BUILT
+
+#define WRITES 2	/* in the processor's error code */
+#define FAULT_TRIES 2	/* of a fault that nobody knows: its page may have been opened meanwhile */
+
+static uint32_t
+column_now(const struct guard *g)
+{
+	unsigned cpu = 0;
+	uint32_t column = 0;
+
+	if (CALL(SYS_getcpu, (long)&cpu) == 0 && cpu < GUARD_CPUS)
+		column = *(const volatile uint8_t *)&g->area->column[cpu];
+	return column < g->pieces.columns ? column : 0;
+}
+
+static uint32_t
+number_of(const struct piece *p, uintptr_t addr)
+{
+	return p->first + (uint32_t)((addr - p->lo) / GUARD_PAGE);
+}
+
+bool
+guard_is_open(const struct guard *g, const struct piece *p, uintptr_t addr,
+    uint32_t epoch)
+{
+	uint32_t page = number_of(p, addr);
+
+	return page < GUARD_PAGES && atomic_load(&g->opened[page]) == epoch;
+}
+
+void
+guard_note(struct guard *g, const struct piece *p, uintptr_t addr, uint32_t epoch,
+    bool write)
+{
+	uint32_t page = number_of(p, addr);
+
+	if (page >= GUARD_PAGES ||
+	    atomic_exchange(&g->opened[page], epoch) == epoch)
+		return;
+	atomic_fetch_add_explicit(&g->area->count[g->pieces.bank][
+	    guard_place(page, g->pieces.columns, column_now(g), write)], 1,
+	    memory_order_relaxed);
+}
+
+static bool
+open_page(struct guard *g, uintptr_t addr, uintptr_t sp, bool write)
+{
+	const struct piece *p = piece_of(&g->pieces, addr);
+	uint32_t epoch = atomic_load(&g->epoch);
+
+	if (p == NULL || atomic_load(&g->stale) != 0 ||
+	    atomic_load(&g->state) != GUARD_ON)
+		return false;
+	/* The kernel could not deliver another signal there. */
+	if (meets_ranges(g, sp, sp + 1)) {
+		guard_stop(g, GUARD_STACK, (uint32_t)CALL(SYS_gettid));
+		return true;
+	}
+	if (CALL(SYS_mprotect, (long)(addr & ~(uintptr_t)(GUARD_PAGE - 1)),
+	    GUARD_PAGE, PROT_READ | PROT_WRITE) != 0)
+		return false;
+	/* Not before it is open; if the next epoch has begun, it is closed again. */
+	guard_note(g, p, addr, epoch, write);
+	return true;
+}
+
+/*
+ * Its page may have been opened for another reason since, so the instruction is tried
+ * again before the program hears of it.
+ */
+static bool
+may_try_again(struct slot *s, uintptr_t addr, uintptr_t pc)
+{
+	if (s->fault_addr != addr || s->fault_pc != pc)
+		s->fault_tries = 0;
+	s->fault_addr = addr;
+	s->fault_pc = pc;
+	return s->fault_tries++ < FAULT_TRIES;
+}
+
+static bool
+is_ours(struct guard *g, const siginfo_t *si, const ucontext_t *uc)
+{
+	struct slot *s = guard_slot != NULL ? guard_slot : &g->other;
+	uintptr_t addr = (uintptr_t)si->si_addr;
+	uintptr_t pc = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
+	bool opened;
+
+	if (si->si_code != SEGV_ACCERR)
+		return false;
+	atomic_store(&s->busy, 1);
+	guard_await_closing(g);
+	opened = open_page(g, addr, (uintptr_t)uc->uc_mcontext.gregs[REG_RSP],
+	    (uc->uc_mcontext.gregs[REG_ERR] & WRITES) != 0);
+	atomic_store(&s->busy, 0);
+	return opened || may_try_again(s, addr, pc);
+}
+
+/* On the alternate stack if there is one, with all signals blocked. */
+void
+guard_on_fault(int sig, siginfo_t *si, void *context)
+{
+	struct guard *g = guard_now;
+
+	if (g == NULL || atomic_load(&g->state) == 0 || !is_ours(g, si, context))
+		guard_foreign(g, sig, si, context);
+}
+
+void
+guard_foreign(struct guard *g, int sig, siginfo_t *si, ucontext_t *uc)
+{
+	uint64_t bit = SIGNAL_BIT(sig);
+
+	if (g != NULL && atomic_load(&g->state) != 0) {
+		guard_stop(g, GUARD_FAULT, (uint32_t)sig);
+		guard_leave(g, uc);
+	}
+	guard_restore_signal(sig);
+	if (sig == SIGSEGV && si->si_code > 0)
+		return;		/* the instruction faults again */
+	/* Not before this handler has returned. */
+	(void)CALL(SYS_rt_sigprocmask, SIG_BLOCK, (long)&bit, 0, sizeof(bit));
+	(void)CALL(SYS_rt_tgsigqueueinfo, CALL(SYS_getpid), CALL(SYS_gettid), sig,
+	    (long)si);
+}
+
+#endif

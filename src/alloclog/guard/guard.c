@@ -1,0 +1,560 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "../produce/produce.h"
+#include "../unwind/syscalls.h"
+#include "guard.h"
+
+#ifdef GUARD_BUILT
+
+#define STACK (128 * 1024)	/* of the guard's thread */
+#define STORAGE (64 * 1024)	/* thread-local, below its thread pointer */
+#define THREAD_NAME "pagek-guard"
+#define IDLE_MS 100		/* that a thread has to read the pieces */
+#define CLOSING_MS 20		/* a wait for the guard's thread, at a time */
+#define END_EPOCHS 15		/* between two looks for threads that have dispatch */
+#define GRACE_EPOCHS 30		/* that a fault on a page may be under way after it was opened */
+#define TRACER_EPOCHS 15	/* between two looks for a debugger */
+
+struct guard *guard_now;
+
+static void run_guard(struct guard *);
+
+/* --- making it ------------------------------------------------------------------ */
+
+static struct guard *
+get_guard(void)
+{
+	struct guard *g = guard_now;
+
+	if (g != NULL)
+		return g;
+	return guard_now = call_map_wiped(sizeof(*g), sizeof(*g));
+}
+
+static int
+make_file(void)
+{
+	int fd = (int)syscall(SYS_memfd_create, GUARD_AREA_NAME,
+	    MFD_CLOEXEC | MFD_ALLOW_SEALING), high;
+
+	if (fd == -1)
+		return -errno;
+	/* Away from programs that open and close by number. */
+	high = call_fcntl(fd, F_DUPFD_CLOEXEC, 200);
+	if (high != -1) {
+		call_close(fd);
+		fd = high;
+	}
+	if (syscall(SYS_ftruncate, fd, sizeof(struct guard_area)) == 0 &&
+	    call_fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW |
+	    F_SEAL_SEAL) == 0)
+		return fd;
+	call_close(fd);
+	return -ENOMEM;
+}
+
+/* Neither is in a forked child. */
+static bool
+map_memory(struct guard *g, int fd)
+{
+	void *area;
+
+	if (g->stack == NULL)
+		g->stack = call_map_private(STACK);
+	if (g->stack == NULL)
+		return false;
+	(void)call_madvise(g->stack, STACK, MADV_DONTFORK);
+	area = call_mmap(NULL, sizeof(*g->area), PROT_READ | PROT_WRITE, MAP_SHARED,
+	    fd, 0);
+	if (area == MAP_FAILED)
+		return false;
+	(void)call_madvise(area, sizeof(*g->area), MADV_DONTFORK);
+	(void)call_madvise(area, sizeof(*g->area), MADV_DONTDUMP);
+	if (g->area != NULL)
+		call_munmap(g->area, sizeof(*g->area));
+	g->area = area;
+	return true;
+}
+
+static bool
+any_is(const struct guard *g, enum slot_state state)
+{
+	for (unsigned i = 0; i < GUARD_THREADS; i++)
+		if (atomic_load(&g->slot[i].state) == state)
+			return true;
+	return false;
+}
+
+int
+guard_make(void)
+{
+	struct guard *g = get_guard();
+	int fd;
+
+	if (g == NULL)
+		return -ENOMEM;
+	if (atomic_load(&g->helper) != 0 || any_is(g, SLOT_ARMED))
+		return -EBUSY;
+	fd = make_file();
+	if (fd < 0)
+		return fd;
+	if (!map_memory(g, fd)) {
+		call_close(fd);
+		return -ENOMEM;
+	}
+	/* A child of a fork that has called no handlers. */
+	guard_forked();
+	atomic_store(&g->state, 0);
+	g->ranges = 0;
+	g->pieces.n = 0;
+	g->hull = (struct span){ 0, 0 };
+	for (unsigned i = 0; i < GUARD_THREADS; i++)
+		atomic_store(&g->slot[i].state, SLOT_FREE);
+	atomic_store(&g->measured, 0);
+	atomic_store(&g->gone, 0);
+	atomic_store(&g->hurry, 0);
+	atomic_store(&g->signals, 0);
+	atomic_store(&g->opened_all, 0);
+	atomic_store(&g->stale, 1);
+	atomic_store(&g->area->version, GUARD_VERSION);
+	atomic_store(&g->area->state, GUARD_ARMING);
+	return fd;
+}
+
+void
+guard_begin(void)
+{
+	const unsigned long flags = CLONE_VM | CLONE_SIGHAND | CLONE_THREAD |
+	    CLONE_SYSVSEM | CLONE_SETTLS | CLONE_PARENT_SETTID |
+	    CLONE_CHILD_CLEARTID;
+	struct guard *g = guard_now;
+	uintptr_t *storage, *stack;
+	long r;
+
+	g->pid = (pid_t)syscall(SYS_getpid);
+	g->stream = produce_stream();
+	atomic_store(&g->state, GUARD_ARMING);
+	/* The thread pointer leads to itself; what lies below it is all zeros. */
+	storage = (uintptr_t *)(void *)(g->stack + STACK - 256);
+	*storage = (uintptr_t)storage;
+	stack = (uintptr_t *)(void *)(g->stack + STACK - 256 - STORAGE) - 4;
+	stack[0] = (uintptr_t)run_guard;
+	stack[1] = (uintptr_t)g;
+	r = guard_spawn(flags, stack, &g->helper, storage);
+	if (r < 0) {
+		atomic_store(&g->state, 0);
+		g->area->detail = (uint32_t)-r;
+		g->area->why = GUARD_KERNEL;
+		g->area->state = GUARD_ENDED;
+	}
+}
+
+/* --- for all threads --------------------------------------------------------------- */
+
+void
+guard_say(struct guard *g, enum guard_why why, uint32_t detail)
+{
+	atomic_store(&g->area->detail, detail);
+	atomic_store(&g->area->why, why);
+}
+
+void
+guard_await_closing(struct guard *g)
+{
+	const struct timespec ts = { .tv_nsec = CLOSING_MS * 1000000 };
+
+	while (atomic_load(&g->closing) != 0)
+		(void)CALL(SYS_futex, (long)&g->closing, FUTEX_WAIT_PRIVATE, 1,
+		    (long)&ts, 0, 0);
+}
+
+static void
+open_part(uintptr_t lo, uintptr_t hi)
+{
+	if (CALL(SYS_mprotect, (long)lo, (long)(hi - lo), PROT_READ | PROT_WRITE) == 0)
+		return;
+	/* A part is no longer mapped: that is no reason to leave another one closed. */
+	for (; lo < hi; lo += GUARD_PAGE)
+		(void)CALL(SYS_mprotect, (long)lo, GUARD_PAGE,
+		    PROT_READ | PROT_WRITE);
+}
+
+void
+guard_open(struct guard *g, uintptr_t lo, uintptr_t hi)
+{
+	const struct pieces *p = &g->pieces;
+
+	if (atomic_load(&g->stale) != 0)
+		return;
+	for (unsigned i = 0; i < p->n; i++) {
+		uintptr_t from = p->at[i].lo > lo ? p->at[i].lo : lo;
+		uintptr_t to = p->at[i].hi < hi ? p->at[i].hi : hi;
+
+		if (from < to)
+			open_part(from, to);
+	}
+}
+
+static bool
+all_are_idle(const struct guard *g, const struct slot *me)
+{
+	for (unsigned i = 0; i < GUARD_THREADS; i++)
+		if (&g->slot[i] != me &&
+		    atomic_load(&g->slot[i].state) != SLOT_FREE &&
+		    atomic_load(&g->slot[i].busy) != 0)
+			return false;
+	return atomic_load(&g->other.busy) == 0;
+}
+
+void
+guard_forget_pieces(struct guard *g, const struct slot *me)
+{
+	const struct timespec ts = { .tv_nsec = 1000000 };
+
+	atomic_store(&g->stale, 1);
+	for (int ms = 0; ms < IDLE_MS && !all_are_idle(g, me); ms++)
+		(void)CALL(SYS_nanosleep, (long)&ts, 0);
+}
+
+/* Not while the caller closes pages. */
+void
+guard_stop(struct guard *g, enum guard_why why, uint32_t detail)
+{
+	uint32_t was = atomic_load(&g->state);
+
+	do
+		if (was != GUARD_ON && was != GUARD_ARMING)
+			return;
+	while (!atomic_compare_exchange_weak(&g->state, &was, GUARD_ENDED));
+	guard_await_closing(g);
+	guard_open(g, 0, UINTPTR_MAX);
+	guard_say(g, why, detail);
+	atomic_store(&g->area->state, GUARD_ENDED);
+	atomic_fetch_add(&g->wake, 1);
+	(void)CALL(SYS_futex, (long)&g->wake, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
+}
+
+/* --- epochs: the guard's thread ------------------------------------------------------ */
+
+static bool
+lives(const struct guard *g)
+{
+	uint32_t state = atomic_load(&g->state);
+
+	return state == GUARD_ON || state == GUARD_ARMING;
+}
+
+static void
+sleep_until_woken(struct guard *g)
+{
+	const struct timespec ts = { .tv_nsec = (long)GUARD_EPOCH_US * 1000 };
+
+	(void)CALL(SYS_futex, (long)&g->wake, FUTEX_WAIT_PRIVATE,
+	    (long)atomic_load(&g->wake), (long)&ts, 0, 0);
+}
+
+static void
+begin_closing(struct guard *g)
+{
+	atomic_store(&g->closing, 1);
+}
+
+static void
+end_closing(struct guard *g)
+{
+	atomic_store(&g->closing, 0);
+	(void)CALL(SYS_futex, (long)&g->closing, FUTEX_WAKE_PRIVATE, INT32_MAX, 0, 0,
+	    0);
+}
+
+/* The node's request is outside data.  True: it is a new one, and good. */
+static bool
+read_request(struct guard *g, uint32_t number)
+{
+	const volatile struct guard_area *a = g->area;
+	uint32_t n = a->ranges, columns = a->nodes, next = 0;
+	struct span hull = { UINTPTR_MAX, 0 };
+
+	if (n > GUARD_RANGES || columns == 0 || columns > GUARD_NODES)
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		struct guard_range r = { a->range[i].at, a->range[i].pages,
+			a->range[i].first };
+		uintptr_t end = r.at + (uintptr_t)r.pages * GUARD_PAGE;
+
+		if (r.at % GUARD_PAGE != 0 || r.pages == 0 || r.first != next ||
+		    r.pages > GUARD_PAGES - next || end <= r.at)
+			return false;
+		next += r.pages;
+		g->range[i] = r;
+		hull.lo = r.at < hull.lo ? r.at : hull.lo;
+		hull.hi = end > hull.hi ? end : hull.hi;
+	}
+	g->ranges = n;
+	g->columns = columns;
+	g->bank = number % GUARD_BANKS;
+	g->hull = n > 0 ? hull : (struct span){ 0, 0 };
+	return true;
+}
+
+/* Opens all; later epochs count by the node's new request. */
+static void
+heed_request(struct guard *g)
+{
+	uint32_t number = atomic_load(&g->area->number);
+
+	if (number == atomic_load(&g->area->heeded))
+		return;
+	begin_closing(g);
+	if (all_are_idle(g, NULL)) {
+		guard_open(g, 0, UINTPTR_MAX);
+		atomic_store(&g->opened_all, 1);
+		if (!read_request(g, number))
+			g->ranges = 0;
+		for (unsigned i = 0; i < GUARD_PAGES; i++)
+			atomic_store(&g->opened[i], 0);
+		atomic_store(&g->stale, 1);
+		atomic_store(&g->area->heeded, number);
+	}
+	end_closing(g);
+}
+
+static uint32_t
+depth_of(const struct slot *s)
+{
+	uint32_t depth = atomic_load(&s->depth);
+
+	return atomic_load(&s->state) != SLOT_ARMED ? 0 :
+	    depth < GUARD_DEPTH ? depth : GUARD_DEPTH;
+}
+
+static bool
+pins_have(const struct pins *p, uintptr_t at)
+{
+	for (uint32_t i = 0; i < p->n && i < GUARD_SPANS; i++)
+		if (span_meets(&p->span[i], at, at + GUARD_PAGE))
+			return true;
+	return false;
+}
+
+/*
+ * Pins are read while pages are being closed.  One that changes meanwhile is of a call
+ * that has ended, or of a thread that waits until they are closed.
+ */
+static bool
+is_pinned(const struct guard *g, uintptr_t at)
+{
+	for (unsigned i = 0; i < GUARD_THREADS; i++)
+		for (uint32_t k = depth_of(&g->slot[i]); k > 0; k--)
+			if (pins_have(&g->slot[i].pins[k - 1], at))
+				return true;
+	return false;
+}
+
+static void
+close_piece(struct guard *g, const struct piece *p)
+{
+	uintptr_t from = p->lo, at;
+
+	for (at = p->lo; at <= p->hi; at += GUARD_PAGE) {
+		if (at < p->hi && !is_pinned(g, at))
+			continue;
+		if (from < at)
+			(void)CALL(SYS_mprotect, (long)from, (long)(at - from),
+			    PROT_NONE);
+		from = at + GUARD_PAGE;
+	}
+}
+
+static bool
+all_are_pinned(const struct guard *g)
+{
+	for (unsigned i = 0; i < GUARD_THREADS; i++)
+		for (uint32_t k = depth_of(&g->slot[i]); k > 0; k--)
+			if (g->slot[i].pins[k - 1].n == GUARD_PIN_ALL)
+				return true;
+	return false;
+}
+
+static void
+close_pages(struct guard *g, uint32_t leaves)
+{
+	uint32_t arming = GUARD_ARMING;
+
+	begin_closing(g);
+	if (atomic_load(&g->leaves) != leaves || all_are_pinned(g) ||
+	    (atomic_load(&g->stale) != 0 && !all_are_idle(g, NULL)))
+		goto out;
+	if (atomic_load(&g->stale) != 0) {
+		if (!pieces_make(g))
+			goto out;
+		atomic_store(&g->stale, 0);
+	}
+	/* No thread can make a new one now, nor set a handler, unseen. */
+	if (!lives(g) || !guard_has_signals())
+		goto out;
+	(void)atomic_compare_exchange_strong(&g->state, &arming, GUARD_ON);
+	if (atomic_load(&g->state) != GUARD_ON)
+		goto out;
+	guard_say(g, GUARD_NOT, 0);
+	atomic_store(&g->area->state, GUARD_ON);
+	if (atomic_exchange(&g->opened_all, 0) != 0 &&
+	    atomic_load(&g->area->epochs) > 0)
+		atomic_fetch_add(&g->area->cut, 1);
+	atomic_fetch_add(&g->epoch, 1);
+	atomic_fetch_add(&g->area->epochs, 1);
+	for (unsigned i = 0; i < g->pieces.n; i++)
+		close_piece(g, &g->pieces.at[i]);
+out:
+	end_closing(g);
+}
+
+static void
+begin_epoch(struct guard *g)
+{
+	uint32_t leaves = atomic_load(&g->leaves);
+	int unarmed = guard_scan(g, true);
+
+	if (unarmed < 0) {
+		guard_stop(g, GUARD_ASKED, 0);
+		return;
+	}
+	if (unarmed > 0) {
+		/* It may change mappings and handlers. */
+		begin_closing(g);
+		if (atomic_load(&g->opened_all) == 0)
+			guard_open(g, 0, UINTPTR_MAX);
+		atomic_store(&g->opened_all, 1);
+		atomic_store(&g->stale, 1);
+		end_closing(g);
+		return;
+	}
+	if (atomic_load(&g->stale) != 0) {
+		if (!guard_take_signals(g))
+			return;
+		guard_hide_masks();
+	}
+	if (lives(g) && g->ranges > 0)
+		close_pages(g, leaves);
+}
+
+static void
+check_tracer(struct guard *g, uint32_t n)
+{
+	char text[2048];
+	const char *at = text;
+	uint32_t pid = 0;
+
+	if (n % TRACER_EPOCHS != 0 || guard_read_file("/proc/self/status", text,
+	    sizeof(text)) < 0)
+		return;
+	while (*at != '\0' && strncmp(at, "\nTracerPid:\t", 12) != 0)
+		at++;
+	if (*at != '\0')
+		for (at += 12; *at >= '0' && *at <= '9'; at++)
+			pid = pid * 10 + (uint32_t)(*at - '0');
+	if (pid != 0)
+		guard_stop(g, GUARD_TRACED, pid);
+}
+
+/* Another process of the node, or another node, knows nothing of the guard. */
+static void
+check_node(struct guard *g, uint32_t *beat, unsigned *quiet)
+{
+	uint32_t now = atomic_load(&g->area->beat);
+
+	if (atomic_load(&g->area->wanted) == 0 &&
+	    atomic_load(&g->area->number) != 0)
+		guard_stop(g, GUARD_ASKED, 0);
+	*quiet = now == *beat ? *quiet + 1 : 0;
+	*beat = now;
+	if (*quiet > GUARD_LEASE || produce_stream() != g->stream)
+		guard_stop(g, GUARD_LEFT, 0);
+}
+
+/*
+ * A fault may be under way to our handler; then threads leave, each at its next call.
+ * The only thread of a process, if it has left, waits for us.  False: there is no time,
+ * and the handlers stay, for threads that are still to leave.
+ */
+static bool
+wait_for_threads(struct guard *g)
+{
+	const struct timespec ts = { .tv_nsec = (long)GUARD_EPOCH_US * 1000 };
+	int others = 2;
+
+	for (unsigned n = 0; n <= GRACE_EPOCHS || any_is(g, SLOT_ARMED); n++) {
+		if (n == GRACE_EPOCHS) {
+			guard_restore_signal(SIGSEGV);
+			guard_restore_signal(SIGURG);
+			atomic_store(&g->gone, 1);
+		}
+		if (n % END_EPOCHS == 0)
+			others = guard_scan(g, false);
+		if (others < 0 || (others == 1 && !any_is(g, SLOT_ARMED) &&
+		    !any_is(g, SLOT_ASKED)))
+			return true;
+		if (atomic_load(&g->hurry) != 0) {
+			atomic_store(&g->gone, 1);
+			return false;
+		}
+		(void)CALL(SYS_nanosleep, (long)&ts, 0);
+	}
+	return true;
+}
+
+static void
+run_guard(struct guard *g)
+{
+	uint32_t beat = 0;
+	unsigned quiet = 0;
+
+	/* The program's descriptors are its own: this table is a copy. */
+	(void)CALL(SYS_close_range, 0, ~0U, 0);
+	(void)CALL(SYS_prctl, PR_SET_NAME, (long)THREAD_NAME);
+	guard_hide_masks();
+	for (uint32_t n = 0; lives(g); n++) {
+		check_tracer(g, n);
+		check_node(g, &beat, &quiet);
+		if (!lives(g))
+			break;
+		heed_request(g);
+		begin_epoch(g);
+		sleep_until_woken(g);
+	}
+	if (!wait_for_threads(g))
+		return;
+	guard_restore_masks();
+	guard_restore_signal(SIGSEGV);
+	guard_restore_signal(SIGSYS);
+	guard_restore_signal(SIGURG);
+	atomic_store(&g->state, 0);
+}
+
+#else
+
+int
+guard_make(void)
+{
+	return -EOPNOTSUPP;
+}
+
+void
+guard_begin(void)
+{
+}
+
+void
+guard_forked(void)
+{
+}
+
+#endif

@@ -1,0 +1,228 @@
+/*
+ * Only private memory of no file is guarded, to which the program has read and write
+ * access: then a page's access is known when it is opened.  Memory of the library
+ * grows down, or a fork wipes it.
+ */
+#include <fcntl.h>
+#include <sys/syscall.h>
+
+#include "guard.h"
+
+#ifdef GUARD_BUILT
+
+#define BUFFER 8192
+#define SPARE 4		/* the guard takes at most this part of the mappings that are left */
+
+struct reader {
+	int fd;
+	size_t at, n;
+	char bytes[BUFFER];
+};
+
+/* The mapping whose lines are being read. */
+struct region {
+	uintptr_t lo, hi;
+	bool fits;
+};
+
+static int
+next_byte(struct reader *r)
+{
+	long n;
+
+	if (r->at == r->n) {
+		n = CALL(SYS_read, r->fd, (long)r->bytes, sizeof(r->bytes));
+		if (n <= 0)
+			return -1;
+		r->at = 0;
+		r->n = (size_t)n;
+	}
+	return (unsigned char)r->bytes[r->at++];
+}
+
+/* Without its end if it is too long.  False: there is none. */
+static bool
+next_line(struct reader *r, char *line, size_t size)
+{
+	size_t n = 0;
+	int c;
+
+	while ((c = next_byte(r)) != -1 && c != '\n')
+		if (n + 1 < size)
+			line[n++] = (char)c;
+	line[n] = '\0';
+	return c != -1;
+}
+
+static uintptr_t
+read_hex(const char **at)
+{
+	uintptr_t n = 0;
+
+	for (;; ++*at) {
+		unsigned c = (unsigned char)**at;
+
+		if (c - '0' < 10)
+			n = n << 4 | (c - '0');
+		else if (c - 'a' < 6)
+			n = n << 4 | (c - 'a' + 10);
+		else
+			return n;
+	}
+}
+
+static const char *
+after_word(const char *at)
+{
+	while (*at != '\0' && *at != ' ')
+		at++;
+	while (*at == ' ')
+		at++;
+	return at;
+}
+
+static bool
+begins(const char *text, const char *with)
+{
+	while (*with != '\0')
+		if (*text++ != *with++)
+			return false;
+	return true;
+}
+
+/* "lo-hi perms offset device inode name"; false: another line. */
+static bool
+read_region(const char *line, struct region *m)
+{
+	const char *at = line, *perms, *inode, *name;
+	uintptr_t lo = read_hex(&at);
+
+	if (at == line || *at++ != '-')
+		return false;
+	m->lo = lo;
+	m->hi = read_hex(&at);
+	perms = after_word(at);
+	inode = after_word(after_word(after_word(perms)));
+	name = after_word(inode);
+	m->fits = begins(perms, "rw-p ") && inode[0] == '0' &&
+	    (name[0] == '\0' || begins(name, "[heap]") || begins(name, "[anon"));
+	return true;
+}
+
+static bool
+has_flag(const char *line, const char *flag)
+{
+	for (; *line != '\0'; line++)
+		if (line[0] == ' ' && line[1] == flag[0] && line[2] == flag[1])
+			return true;
+	return false;
+}
+
+static void
+add_piece(struct pieces *p, uintptr_t lo, uintptr_t hi, uint32_t first)
+{
+	struct piece *last = p->n > 0 ? &p->at[p->n - 1] : NULL;
+
+	if (last != NULL && last->hi == lo &&
+	    last->first + (lo - last->lo) / GUARD_PAGE == first) {
+		last->hi = hi;
+	} else if (p->n < GUARD_PIECES) {
+		p->at[p->n++] = (struct piece){ lo, hi, first };
+	} else {
+		return;
+	}
+	if (p->hi == 0 || lo < p->lo)
+		p->lo = lo;
+	if (hi > p->hi)
+		p->hi = hi;
+}
+
+static void
+add_region(struct guard *g, const struct region *m)
+{
+	for (uint32_t i = 0; i < g->ranges; i++) {
+		const struct guard_range *r = &g->range[i];
+		uintptr_t lo = r->at, hi = lo + (uintptr_t)r->pages * GUARD_PAGE;
+
+		lo = lo > m->lo ? lo : m->lo;
+		hi = hi < m->hi ? hi : m->hi;
+		if (lo < hi)
+			add_piece(&g->pieces, lo, hi, r->first +
+			    (uint32_t)((lo - r->at) / GUARD_PAGE));
+	}
+}
+
+static uint64_t
+mappings_allowed(void)
+{
+	char text[32];
+	uint64_t n = 0;
+
+	if (guard_read_file("/proc/sys/vm/max_map_count", text, sizeof(text)) < 0)
+		return 0;
+	for (const char *at = text; *at >= '0' && *at <= '9'; at++)
+		n = n * 10 + (uint64_t)(*at - '0');
+	return n;
+}
+
+static uint32_t
+pages_of(const struct pieces *p)
+{
+	uint32_t n = 0;
+
+	for (unsigned i = 0; i < p->n; i++)
+		n += (uint32_t)((p->at[i].hi - p->at[i].lo) / GUARD_PAGE);
+	return n;
+}
+
+static uint64_t
+read_regions(struct guard *g, struct reader *r)
+{
+	struct region m = { 0 };
+	uint64_t mappings = 0;
+	char line[256];
+
+	while (next_line(r, line, sizeof(line)))
+		if (read_region(line, &m)) {
+			mappings++;
+		} else if (begins(line, "VmFlags:") && m.fits &&
+		    !has_flag(line, "gd") && !has_flag(line, "wf") &&
+		    !has_flag(line, "um") && !has_flag(line, "uw") &&
+		    !has_flag(line, "ht")) {
+			add_region(g, &m);
+		}
+	return mappings;
+}
+
+bool
+pieces_make(struct guard *g)
+{
+	struct reader r = { .fd = (int)CALL(SYS_openat, AT_FDCWD,
+	    (long)"/proc/self/smaps", O_RDONLY | O_CLOEXEC) };
+	uint64_t mappings, allowed = mappings_allowed();
+	uint32_t asked = 0, pages;
+
+	g->pieces.n = 0;
+	g->pieces.lo = g->pieces.hi = 0;
+	g->pieces.columns = g->columns;
+	g->pieces.bank = g->bank;
+	if (r.fd < 0)
+		return false;
+	mappings = read_regions(g, &r);
+	(void)CALL(SYS_close, r.fd);
+	for (uint32_t i = 0; i < g->ranges; i++)
+		asked += g->range[i].pages;
+	pages = pages_of(&g->pieces);
+	atomic_store(&g->area->left_out, asked - pages);
+	/* In the worst case each page is a mapping. */
+	if (allowed < mappings || (allowed - mappings) / SPARE < pages) {
+		g->pieces.n = 0;
+		guard_say(g, GUARD_MEMORY, 0);
+		return false;
+	}
+	if (pages == 0)
+		guard_say(g, GUARD_RANGE, 0);
+	return pages > 0;
+}
+
+#endif

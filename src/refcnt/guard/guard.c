@@ -1,0 +1,323 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../../base/base.h"
+#include "../../stream/guard.h"
+#include "guard.h"
+
+#define WORDS (GUARD_PAGES * GUARD_NODES * 2)
+
+/* What the target was asked for. */
+struct request {
+	uint32_t number;
+	unsigned n;
+	struct guard_range range[GUARD_RANGES];
+};
+
+struct guard {
+	struct guard_area *area;
+	unsigned columns, nodes_of_column;
+	struct request now, before;
+	bool pending;		/* `now` has not been heeded: counts are of `before` */
+	struct refcnt_range *found;
+	size_t found_cap;
+	uint32_t *last[GUARD_BANKS];	/* the counts as they were read last */
+};
+
+/* --- the area ---------------------------------------------------------------------- */
+
+static void
+write_columns(struct guard *g, const struct refcnt_topology *t)
+{
+	unsigned nodes = t->nodes > 0 ? t->nodes : 1;
+	int32_t node;
+
+	g->nodes_of_column = (nodes + GUARD_NODES - 1) / GUARD_NODES;
+	g->columns = (nodes + g->nodes_of_column - 1) / g->nodes_of_column;
+	for (unsigned cpu = 0; cpu < GUARD_CPUS; cpu++) {
+		node = refcnt_node_of_cpu(t, cpu);
+		g->area->column[cpu] = node < 0 ? 0 :
+		    (uint8_t)((unsigned)node / g->nodes_of_column);
+	}
+	g->area->nodes = g->columns;
+}
+
+static int
+map_area(struct guard *g, int fd)
+{
+	struct stat st;
+	int seals = fcntl(fd, F_GET_SEALS);
+	void *p;
+
+	if (seals == -1 || (seals & F_SEAL_SHRINK) == 0 || fstat(fd, &st) != 0 ||
+	    st.st_size != (off_t)sizeof *g->area)
+		return -EBADF;
+	p = mmap(NULL, sizeof *g->area, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	g->area = p;
+	return atomic_load(&g->area->version) == GUARD_VERSION ? 0 : -EBADF;
+}
+
+int
+guard_open(struct guard **out, int descriptor, const struct refcnt_topology *t)
+{
+	struct guard *g = calloc(1, sizeof *g);
+	int err = g == NULL ? -ENOMEM : map_area(g, descriptor);
+
+	close(descriptor);
+	for (unsigned i = 0; err == 0 && i < GUARD_BANKS; i++)
+		if ((g->last[i] = calloc(WORDS, sizeof *g->last[i])) == NULL)
+			err = -ENOMEM;
+	if (err < 0) {
+		guard_close(g);
+		return err;
+	}
+	write_columns(g, t);
+	atomic_store(&g->area->wanted, 1);
+	*out = g;
+	return 0;
+}
+
+void
+guard_close(struct guard *g)
+{
+	if (g == NULL)
+		return;
+	if (g->area != NULL) {
+		atomic_store(&g->area->wanted, 0);
+		/* A target that has had no request yet ends as well. */
+		atomic_fetch_add(&g->area->number, 1);
+		munmap(g->area, sizeof *g->area);
+	}
+	for (unsigned i = 0; i < GUARD_BANKS; i++)
+		free(g->last[i]);
+	free(g->found);
+	free(g);
+}
+
+/* --- ranges -------------------------------------------------------------------------- */
+
+/* -E2BIG: only the first ones. */
+static int
+collect(struct guard *g, const struct refcnt *counted, struct request *r)
+{
+	size_t n = refcnt_ranges(counted, NULL, 0);
+	uint32_t pages = 0, room;
+	int err = base_grow((void **)&g->found, &g->found_cap, n + 1,
+	    sizeof *g->found);
+
+	r->n = 0;
+	if (err < 0)
+		return err;
+	n = refcnt_ranges(counted, g->found, g->found_cap);
+	for (size_t i = 0; i < n && i < g->found_cap; i++) {
+		const struct refcnt_range *f = &g->found[i];
+		uint64_t wanted = f->len / REFCNT_PAGE;
+
+		if (f->source != REFCNT_GUARD)
+			continue;
+		room = GUARD_PAGES - pages;
+		if (wanted > room)
+			err = -E2BIG;
+		wanted = wanted < room ? wanted : room;
+		if (wanted == 0 || r->n == GUARD_RANGES)
+			return -E2BIG;
+		r->range[r->n++] = (struct guard_range){ .at = f->vaddr,
+			.pages = (uint32_t)wanted, .first = pages };
+		pages += (uint32_t)wanted;
+	}
+	return err;
+}
+
+static void
+publish(struct guard *g, struct request *r)
+{
+	unsigned bank;
+
+	r->number = g->now.number + 1;
+	bank = r->number % GUARD_BANKS;
+	for (size_t i = 0; i < WORDS; i++)
+		if (atomic_load(&g->area->count[bank][i]) != 0)
+			atomic_store(&g->area->count[bank][i], 0);
+	memset(g->last[bank], 0, WORDS * sizeof *g->last[bank]);
+	g->area->ranges = r->n;
+	memcpy(g->area->range, r->range, sizeof r->range);
+	g->before = g->now;
+	g->now = *r;
+	g->pending = true;
+	atomic_store(&g->area->number, r->number);
+}
+
+int
+guard_begin(struct guard *g, const struct refcnt *counted)
+{
+	struct request r = { 0 };
+	int err = collect(g, counted, &r);
+
+	if (err < 0 && err != -E2BIG)
+		return err;
+	if (!g->pending && (r.n != g->now.n ||
+	    memcmp(r.range, g->now.range, sizeof r.range) != 0))
+		publish(g, &r);
+	return err;
+}
+
+void
+guard_beat(struct guard *g)
+{
+	atomic_fetch_add(&g->area->beat, 1);
+}
+
+/* --- counts ----------------------------------------------------------------------------- */
+
+static uint32_t
+newly(struct guard *g, unsigned bank, size_t place)
+{
+	uint32_t now = atomic_load(&g->area->count[bank][place]);
+	uint32_t more = now - g->last[bank][place];
+
+	g->last[bank][place] = now;
+	return more;
+}
+
+static void
+read_range(struct guard *g, unsigned bank, const struct guard_range *r,
+    guard_touched *touched, void *arg)
+{
+	for (uint32_t i = 0; i < r->pages; i++)
+		for (uint32_t k = 0; k < g->columns; k++) {
+			size_t place = guard_place(r->first + i, g->columns, k, 0);
+			uint32_t reads = newly(g, bank, place);
+			uint32_t writes = newly(g, bank, place + 1);
+
+			if (reads != 0 || writes != 0)
+				touched(arg, r->at + (uint64_t)i * REFCNT_PAGE,
+				    k * g->nodes_of_column, reads, writes);
+		}
+}
+
+static void
+read_counts(struct guard *g, const struct request *r, guard_touched *touched,
+    void *arg)
+{
+	for (unsigned i = 0; i < r->n; i++)
+		read_range(g, r->number % GUARD_BANKS, &r->range[i], touched, arg);
+}
+
+void
+guard_end(struct guard *g, guard_touched *touched, void *arg)
+{
+	bool heeded = atomic_load(&g->area->heeded) == g->now.number;
+
+	if (g->pending)
+		read_counts(g, &g->before, touched, arg);
+	if (g->pending && heeded)
+		g->pending = false;
+	if (!g->pending)
+		read_counts(g, &g->now, touched, arg);
+}
+
+/* --- what to say -------------------------------------------------------------------------- */
+
+#define NUMBER "\1"	/* in a sentence: the detail */
+
+static const struct {
+	const char *text;
+	bool again;
+} sentences[GUARD_WHYS] = {
+	[GUARD_ASKED] = { "the guard has ended", true },
+	[GUARD_LEFT] = { "the guard has ended, because the target has not "
+	    "heard of the node", true },
+	[GUARD_KERNEL] = { "the kernel has no Syscall User Dispatch for the target "
+	    "(error " NUMBER "), as Linux has from 5.11 on", false },
+	[GUARD_MEMORY] = { "the target has not enough mappings left (vm.max_map_count) "
+	    "to protect these pages", false },
+	[GUARD_SECCOMP] = { "thread " NUMBER " is in a sandbox (seccomp)", false },
+	[GUARD_TRACED] = { "process " NUMBER " debugs or traces the target", false },
+	[GUARD_BLOCKED] = { "thread " NUMBER " blocks SIGSYS, SIGSEGV or SIGURG",
+	    false },
+	[GUARD_WAITS] = { "thread " NUMBER " waits in a system call that a signal "
+	    "would end", false },
+	[GUARD_SLOW] = { "thread " NUMBER " has not answered yet", false },
+	[GUARD_THREADS] = { "the target has too many threads, or one (" NUMBER ") that "
+	    "the C library does not know", false },
+	[GUARD_HANDLER] = { "the program handles signal " NUMBER " itself", false },
+	[GUARD_FAULT] = { "the program has got a signal " NUMBER " of its own", false },
+	[GUARD_STACK] = { "thread " NUMBER " has its stack in these pages", false },
+	[GUARD_CALL] = { "the program has made system call " NUMBER ", which goes with "
+	    "no guard", false },
+	[GUARD_RANGE] = { "the range has no private memory of the program, such as "
+	    "that of malloc(3)", false },
+};
+
+static void
+put_sentence(char *out, size_t cap, const char *text, uint32_t detail)
+{
+	const char *at = strchr(text, NUMBER[0]);
+
+	if (at == NULL)
+		snprintf(out, cap, "%s", text);
+	else
+		snprintf(out, cap, "%.*s%u%s", (int)(at - text), text, detail,
+		    at + 1);
+}
+
+/* Of a guard at work: what it costs, and what it misses. */
+static void
+explain_cost(const struct guard *g, char *out, size_t cap)
+{
+	uint32_t ns = atomic_load(&g->area->call_ns);
+	uint64_t left = atomic_load(&g->area->left_out);
+	uint64_t cut = atomic_load(&g->area->cut);
+	uint64_t epochs = atomic_load(&g->area->epochs);
+	int n;
+
+	n = snprintf(out, cap, "each system call of the program takes %u.%u us longer",
+	    ns / 1000, ns % 1000 / 100);
+	if (cut > 0 && n > 0 && (size_t)n < cap)
+		n += snprintf(out + n, cap - (size_t)n, "; %s of %s epochs are cut "
+		    "short by its calls", base_digits(cut).text,
+		    base_digits(epochs).text);
+	if (left > 0 && n > 0 && (size_t)n < cap)
+		snprintf(out + n, cap - (size_t)n, "; %s pages are no private memory "
+		    "and are not counted", base_digits(left).text);
+}
+
+bool
+guard_explain(const struct guard *g, char why[REFCNT_WHY], bool *again)
+{
+	uint32_t state = atomic_load(&g->area->state);
+	uint32_t reason = atomic_load(&g->area->why);
+	uint32_t detail = atomic_load(&g->area->detail);
+	const char *text;
+	char said[REFCNT_WHY];
+
+	*again = false;
+	why[0] = '\0';
+	if (reason >= GUARD_WHYS)
+		reason = GUARD_NOT;
+	text = sentences[reason].text;
+	if (text == NULL && state == GUARD_ON) {
+		explain_cost(g, why, REFCNT_WHY);
+		return true;
+	}
+	if (text == NULL)
+		text = "the target is being prepared";
+	put_sentence(said, sizeof said, text, detail);
+	if (state != GUARD_ENDED) {
+		snprintf(why, REFCNT_WHY, "touches are not counted %s: %.180s",
+		    state == GUARD_ON ? "now" : "yet", said);
+		return true;
+	}
+	*again = sentences[reason].again;
+	snprintf(why, REFCNT_WHY, "touches are not counted any more: %.180s: use the "
+	    "source refs", said);
+	return false;
+}

@@ -1,0 +1,281 @@
+#!/bin/sh
+# Guards of real programs: the first touch of each page is counted in each epoch, by
+# reading or writing; and what is guarded behaves as without it.
+set -u
+. "$(dirname "$0")/lib.sh"
+
+stop() {
+	exec 7>&- 8>&-
+	kill $node $pid $redis 2>/dev/null
+	wait
+	rm -rf "$tmp"
+} >/dev/null 2>&1
+node= pid= redis=
+trap stop EXIT
+
+start_node() {
+	"$B/pageknode" --no-supervisor >>"$tmp/node.out" 2>&1 &
+	node=$!
+	until_true 20 test -S "$XDG_RUNTIME_DIR/pagek/node.hello"
+}
+start_node || exit 1
+
+refcnt() {
+	"$B/pagek" refcnt "$@"
+}
+
+is_watched() {
+	"$B/pagek" targets | grep -q "^pid:$pid .*LIVE"
+}
+
+mkfifo "$tmp/in"
+# start PROGRAM [OPTION...]: a target; its block is at $address and has $pages pages.
+start() {
+	[ -z "$pid" ] || kill -9 $pid
+	rm -f "$tmp/pages"
+	LD_PRELOAD=$B/liballoclog.so "$@" <"$tmp/in" >"$tmp/rounds" 2>"$tmp/err" &
+	pid=$!
+	exec 7>"$tmp/in"
+	until_true 20 test -s "$tmp/pages" && until_true 20 is_watched &&
+	    read -r address pages <"$tmp/pages"
+}
+
+# Status 0, and it has made rounds.
+finish() {
+	exec 7>&-
+	wait $pid
+	status=$?
+	pid=
+	cat "$tmp/err"
+	[ $status = 0 ] && [ "$(cat "$tmp/rounds")" -gt 0 ]
+}
+
+guarded() {
+	start "$B/tests/targets/guarded" "$tmp/pages" "$@"
+}
+
+enable() {
+	refcnt --enable --source guard --period 0.2 "pid:$pid" "$address" \
+	    $((pages * 4096)) >"$tmp/said" 2>&1
+}
+
+disable() {
+	refcnt --disable "pid:$pid" "$address" $((pages * 4096)) >"$tmp/said"
+}
+
+counts() {
+	refcnt --format csv --fields page,reads,writes "pid:$pid" "$address" \
+	    $((pages * 4096)) 2>/dev/null | tr -d '\r' | sed 1d >"$tmp/counts"
+}
+
+# N: so many epochs at least, of the page that is touched most.
+has_epochs() {
+	counts && [ "$(awk -F, '{ n = $2 + $3; if (n > most) most = n }
+	    END { print most + 0 }' "$tmp/counts")" -ge "$1" ]
+}
+
+# What the guard says.
+says() {
+	refcnt "pid:$pid" "$address" 4096 2>&1 >"$tmp/text" | tee "$tmp/why" |
+	    grep -q "$1"
+}
+
+must_say() {
+	until_true 30 says "$1" || { cat "$tmp/why"; return 1; }
+}
+
+# --- a program that knows which pages it touches ---------------------------------------
+
+# Each seventh page is read, the one behind it is written to by a system call.
+are_exact() {
+	start "$B/tests/targets/touches" 200 "$tmp/pages" && enable &&
+	    until_true 60 has_epochs 30 || return 1
+	awk -F, -v pages="$pages" '
+	{ i = NR - 1; n = $2 + $3; if (n > most) most = n; all[i] = n }
+	i % 7 == 0 && $3 != 0 { print "was only read", i, $0; bad++ }
+	i % 7 == 1 && $2 != 0 { print "was only written to", i, $0; bad++ }
+	i % 7 > 1 && n != 0 { print "not touched", i, $0; bad++ }
+	END {
+		for (i = 0; i < pages; i++)
+			if (i % 7 < 2 && all[i] < most / 2) {
+				print "missed", i, all[i], most; bad++
+			}
+		exit bad > 0 || NR != pages
+	}' "$tmp/counts"
+}
+rule "touched pages are counted in each epoch, read or written, others never" are_exact
+
+costs_are_told() {
+	must_say 'each system call of the program takes [0-9.]* us longer' &&
+	    grep -q 'first touch of protected pages, 15 times a second: epochs' \
+	    "$tmp/text"
+}
+rule "source, unit and the cost of a system call are told" costs_are_told
+
+has_closed_pages() {
+	grep -q -- '---p 00000000 00:00 0 *$' "/proc/$pid/maps" &&
+	    [ "$(ls "/proc/$pid/task" | wc -l)" = 2 ]
+}
+is_alone() {
+	[ "$(ls "/proc/$pid/task" | wc -l)" = 1 ] &&
+	    [ "$(awk '/^SigCgt/ { print $2 }' "/proc/$pid/status")" = \
+	    "$(cat "$tmp/caught")" ]
+}
+ends_with_counting() {
+	echo 0000000000000000 >"$tmp/caught"
+	until_true 20 has_closed_pages && disable && until_true 30 is_alone
+}
+rule "the guard's thread and its handlers go when nothing is counted" ends_with_counting
+
+ends_with_the_node() {
+	enable && until_true 30 has_closed_pages || return 1
+	kill -9 $node
+	wait $node 2>/dev/null
+	rm -f "$XDG_RUNTIME_DIR/pagek/node.hello"
+	until_true 30 is_alone && finish
+}
+rule "all pages are opened when the node is killed, and the program goes on" \
+    ends_with_the_node
+
+# --- a program that does much else --------------------------------------------------------
+
+start_node || exit 1
+does() {
+	guarded "$@" && enable && until_true 60 has_epochs 5 && finish
+}
+calls="reads writes messages masks actions"
+rule "system calls on guarded pages, masks and handlers are as ever" does $calls
+rule "signals interrupt system calls as ever, also by a jump" does signals touches
+
+has_guard() {
+	grep -q pagek-guard "/proc/$pid"/task/*/comm
+}
+
+# Its threads and children are new all the time: whether an epoch begins is chance.
+does_all() {
+	guarded && enable && until_true 30 has_guard && {
+		until_true 3 has_closed_pages
+		finish
+	}
+}
+rule "threads, forks, spawned programs and cancellation are as ever" does_all
+
+gets_its_faults() {
+	guarded faults touches && enable &&
+	    must_say 'has got a signal 11 of its own' && finish
+}
+rule "a fault of the program's own reaches its handler, and ends the guard" \
+    gets_its_faults
+
+# --- refusals --------------------------------------------------------------------------------
+
+# refuses WORDS CALL...: the guard says WORDS, and the program goes on.
+refuses() {
+	words=$1
+	shift
+	guarded "$@" && enable && must_say "$words" && finish
+}
+rule "refused: the program handles SIGURG" refuses 'handles signal 23 itself' urgent
+rule "refused: an alternate stack lies in the pages" \
+    refuses 'has its stack in these pages' stacks touches
+rule "refused: a thread waits in a call that a signal would end" \
+    refuses 'waits in a system call that a signal would end' waits touches
+
+blocks() {
+	start env --block-signal=SYS "$B/tests/targets/guarded" "$tmp/pages" touches &&
+	    enable && must_say 'blocks SIGSYS, SIGSEGV or SIGURG' && finish
+}
+rule "refused: a thread blocks SIGSYS" blocks
+
+is_debugged() {
+	start gdb -nx -q -batch -ex 'handle SIGURG SIGSYS SIGSEGV nostop noprint pass' \
+	    -ex run --args "$B/tests/targets/guarded" "$tmp/pages" touches ||
+	    return 1
+	debugger=$pid
+	pid=$("$B/pagek" targets | sed -n 's/^pid:\([0-9]*\)  *guarded .*LIVE.*/\1/p')
+	enable && must_say 'debugs or traces the target'
+	refused=$?
+	exec 7>&-
+	wait $debugger
+	pid=
+	return $refused
+}
+if command -v gdb >"$tmp/which"; then
+	rule "refused: a debugger is attached" is_debugged
+else
+	skip "no gdb"
+fi
+
+too_many() {
+	guarded touches && ! refcnt --enable --source guard "pid:$pid" "$address" \
+	    $((4097 * 4096)) 2>"$tmp/why" && grep -q 'at most 4,096 pages' \
+	    "$tmp/why" && finish
+}
+rule "refused: more pages than a guard counts" too_many
+
+no_memory_of_its_own() {
+	guarded touches || return 1
+	address=$(sed -n '/r-xp.*guarded/s/-.*//p' "/proc/$pid/maps" | sed -n 1p)
+	pages=1
+	enable && must_say 'no private memory' && finish
+}
+rule "refused: pages of a file" no_memory_of_its_own
+
+# --- redis -----------------------------------------------------------------------------------
+
+# Its background thread blocks all signals.
+start_redis() {
+	ln -sf "$(command -v redis-check-rdb)" "$tmp/redis-server"
+	LD_PRELOAD=$B/liballoclog.so "$tmp/redis-server" --port 0 \
+	    --unixsocket "$tmp/redis.sock" --jemalloc-bg-thread no --save '' \
+	    --dir "$tmp" >"$tmp/redis.out" 2>&1 &
+	redis=$! pid=$!
+	until_true 20 redis-cli -s "$tmp/redis.sock" ping >"$tmp/out" 2>&1
+}
+
+benchmark() {
+	timeout 100 redis-benchmark -s "$tmp/redis.sock" -t set,get,lpush,hset,mset \
+	    -n 5000 -d 2000 -r 1000 "$@" -q >"$tmp/out" 2>&1
+}
+
+# The largest blocks that it holds.
+enable_blocks() {
+	"$B/pagek" list "pid:$pid" --sort size --limit 40 --format csv \
+	    --fields address,size | sed -n 's/^0x\([0-9a-f]*\),.*/\1/p' >"$tmp/blocks"
+	while read -r block; do
+		refcnt --enable --source guard --period 0.2 --block "$block" \
+		    "pid:$pid" >"$tmp/said" 2>&1 || cat "$tmp/said"
+	done <"$tmp/blocks"
+	[ -s "$tmp/blocks" ]
+}
+
+# Of all pages.
+redis_has_epochs() {
+	refcnt --top --limit 1 --format csv --fields count "pid:$pid" \
+	    2>"$tmp/why" | tr -d '\r' | sed 1d >"$tmp/top"
+	[ "$(cat "$tmp/top")" -ge 5 ]
+}
+
+serves() {
+	redis-cli -s "$tmp/redis.sock" set key value >"$tmp/out"
+	benchmark && enable_blocks || return 1
+	for i in 1 2 3; do
+		benchmark && benchmark -P 16 || return 1
+	done
+	until_true 60 redis_has_epochs || { cat "$tmp/why"; return 1; }
+	redis-cli -s "$tmp/redis.sock" bgsave >"$tmp/out"
+	benchmark && [ "$(redis-cli -s "$tmp/redis.sock" get key)" = value ] &&
+	    redis-cli -s "$tmp/redis.sock" shutdown nosave
+	wait $redis
+	status=$?
+	redis= pid=
+	[ $status = 0 ]
+}
+if command -v redis-benchmark redis-check-rdb >"$tmp/which"; then
+	start_redis || exit 1
+	rule "redis-server serves a benchmark and saves as ever while guarded" serves
+else
+	skip "no redis"
+fi
+
+say_result
