@@ -246,6 +246,18 @@ TEST(who_says_hello_again_is_looked_at)
 	ck_assert_uint_eq(seen.at_hello >> 32, SECCOMP_MODE_FILTER);
 }
 
+/* The first loop leaves two of libuv's own, and zeros_keep() one. */
+static uint64_t
+fds_at_first(void)
+{
+	uv_loop_t first;
+
+	zeros_keep();
+	ck_assert_int_eq(uv_loop_init(&first), 0);
+	ck_assert_int_eq(uv_loop_close(&first), 0);
+	return open_fds();
+}
+
 /* More of them than there are spares. */
 TEST(targets_that_come_and_go_leave_the_descriptors_as_they_were)
 {
@@ -253,12 +265,8 @@ TEST(targets_that_come_and_go_leave_the_descriptors_as_they_were)
 	uint64_t before;
 	struct target t;
 	struct keeper *k;
-	uv_loop_t first;
 
-	/* The first loop leaves two of libuv's own. */
-	ck_assert_int_eq(uv_loop_init(&first), 0);
-	ck_assert_int_eq(uv_loop_close(&first), 0);
-	before = open_fds();
+	before = fds_at_first();
 	up();
 	for (int i = 0; i < 7; i++) {
 		if (begin(&t)) {
@@ -308,11 +316,8 @@ TEST(descriptors_that_come_with_other_bytes_are_closed)
 	struct producer p;
 	uint64_t before;
 	struct target t;
-	uv_loop_t first;
 
-	ck_assert_int_eq(uv_loop_init(&first), 0);
-	ck_assert_int_eq(uv_loop_close(&first), 0);
-	before = open_fds();
+	before = fds_at_first();
 	up();
 	if (begin(&t)) {
 		for (size_t n = 1; n <= 8; n++)
