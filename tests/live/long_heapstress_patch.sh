@@ -1,7 +1,7 @@
 #!/bin/sh
 # The patch of contrib/heapstress: it applies to Debian's sources of Linux, and what
 # it changes compiles without a warning.  A small kernel that has it counts what its
-# other counters and the module count, and pagek shows that.
+# other counters and the module count, pagek shows that, and what it costs is counted.
 set -u
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/lib_heapstress.sh"
@@ -71,6 +71,23 @@ check "pagek stress says what the file says" agrees
 RUN
 }
 
+cost_part() {
+	cat <<'RUN'
+/kstress - cost | sed 's/^/cost /'
+RUN
+}
+
+rebuild() {
+	make -s -C "$headers" -j"$(nproc)" CC="${KERNEL_CC:-gcc}" \
+	    KBUILD_BUILD_TIMESTAMP=0 bzImage "$@"
+}
+# adds PATH MOST: instructions that the counts add to a request.
+adds() {
+	awk -v most="$2" -v path="$1" '$1 == "cost" && $2 == path { n = $3 - n }
+	    END { print path " path: " n " more"; exit !(n > 0 && n <= most) }' \
+	    "$tmp/uncounted" "$tmp/counted"
+}
+
 echo "CONFIG_HEAP_STRESS=y" >"$tmp/counts.config"
 rule "kstress builds" build_kstress
 for release in 6.1 6.12; do
@@ -90,5 +107,19 @@ if has_kernel built 6.1 "$heapstress/patch/heapstress-6.1.patch" "$vm/small.conf
 	export APPEND
 	guest patched $(programs)
 	rule "patched: all six levels were tried, and their sum" all_levels patched
+	unset APPEND
+	rm -rf "$tmp/module"
+	ICOUNT=1
+	export ICOUNT
+	script cost >"$tmp/counted.run"
+	cp "$tmp/counted.run" "$tmp/uncounted.run"
+	guest counted
+	echo '#undef CONFIG_HEAP_STRESS' >"$tmp/without.h"
+	rule "the page allocator is compiled without the counts" \
+	    rebuild CFLAGS_page_alloc.o="-include $tmp/without.h"
+	guest uncounted
+	rule "the patch adds at most 2 instructions to a request" adds fast 2
+	rule "... and at most 15 above level 1" adds slow 15
+	rule "the kernel is as it was" rebuild
 fi
 say_result
