@@ -764,13 +764,14 @@ bool
 debugdata_begin(bool ours)
 {
 	static const char variable[] = "PAGEK_DEBUGDATA";
-	const char *text = libc_env(variable), *bad;
+	const char *text = libc_env(variable), *at = libc_env("PAGEK_DUMP_AT"), *bad;
 	struct mdd_opts opts;
 	int on;
 
+	/* An empty variable is none. */
 	if (text != NULL && text[0] == '\0')
 		text = NULL;
-	if (text == NULL && libc_env("PAGEK_DUMP_AT") == NULL)
+	if (text == NULL && (at == NULL || at[0] == '\0'))
 		return false;
 	debugdump_know_errors();
 	if (text == NULL) {
