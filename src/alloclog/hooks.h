@@ -11,7 +11,8 @@
  *	in_hook.c		which threads are in a hook: a fork waits for them
  *	produce/, unwind/	records into rings, and which events are sampled; call stacks
  *	debugdata/		memory debug data, and dumps of it (debugdata.h)
- *	guard/			counting of references by closed pages
+ *	guard/			counts first touches of closed pages, and makes the
+ *				program's system calls meanwhile
  *
  * Vocabulary
  *	real		the function that a hook stands before: the next one of

@@ -32,9 +32,9 @@
  *			of a node share), stress (counts of the kernel), refcnt
  *			(references to pages), self_watch (blocks of the node
  *			itself), recorder (writes captures), arrivals (new
- *			targets), images (fork, exec and end of processes),
- *			takeover (targets of the process before), replay (captures
- *			as targets), spool (listings as files), serve (requests of
+ *			targets: hello.c answers them), images (fork, exec and
+ *			end of processes), takeover (targets of the process before),
+ *			replay (captures as targets), spool (listings as files), serve (requests of
  *			pages), demo, supervisor
  *	the program's	pageknode, which has both sides
  * This header includes what a page needs.

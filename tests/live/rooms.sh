@@ -122,6 +122,33 @@ doors_name_their_files() {
 	done
 }
 
+# src/README.md, a row for each room or for the one around it: the files that it names
+# in a row are in a room of that row or below it, or at that path.
+map_is_true() {
+	sed -n 's/^| `/`/p' "$top/src/README.md" >"$tmp/map"
+	for room in $rooms; do
+		case $room in
+		*/*) around=${room%%/*} ;;
+		*) around=$room ;;
+		esac
+		grep -qE "^[^|]*\`($room|$around)\`" "$tmp/map" ||
+		    { echo "src/README.md does not name $room"; return 1; }
+	done
+	while IFS='|' read -r where _ files; do
+		set -f
+		for file in $(echo "$files" | grep -oE '`[^` ]+`' | tr -d '`'); do
+			found=
+			for room in $(echo "$where" | grep -oE '`[^`]+`' | tr -d '`'); do
+				for at in "$room/$file" "${room%/*}/$file" "../$file"; do
+					[ ! -e "$top/src/$at" ] || found=1
+				done
+			done
+			[ -n "$found" ] || { echo "src/README.md: no $file in $where"; return 1; }
+		done
+		set +f
+	done <"$tmp/map"
+}
+
 # A person who moves in reads a room in a day.
 rooms_fit_a_person() {
 	find "$top/src" -type d | while read -r dir; do
@@ -178,6 +205,7 @@ rule "the rooms of a page and those of a node do not include each other" \
     sides_are_apart
 rule "a room in a room has a header of its name" rooms_have_doors
 rule "the door of a room names its files" doors_name_their_files
+rule "the map of the sources names its rooms and files that are there" map_is_true
 rule "a room has 6,000 lines and 40 files at most" rooms_fit_a_person
 rule "a struct has 30 members at most" structs_are_short
 rule "curses is the terminal's alone" lies_in '#include <n?curses' pagek/tui/
