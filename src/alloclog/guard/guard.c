@@ -102,7 +102,7 @@ guard_make(void)
 	if (g == NULL)
 		return -ENOMEM;
 	if (atomic_load(&g->helper) != 0 || any_is(g, SLOT_ARMED))
-		return -EBUSY;
+		return -EALREADY;
 	fd = make_file();
 	if (fd < 0)
 		return fd;

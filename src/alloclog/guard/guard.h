@@ -60,7 +60,7 @@
 
 /*
  * Makes the area of a new guard and returns its descriptor, which the caller sends to
- * the node and closes; or a negative errno: -EBUSY: another guard has not gone yet;
+ * the node and closes; or a negative errno: -EALREADY: another guard has not gone yet;
  * -EOPNOTSUPP: not on this processor.  Then guard_begin() starts its thread;
  * without it nothing happens.  All signals are blocked meanwhile.
  */

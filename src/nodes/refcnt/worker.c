@@ -382,11 +382,11 @@ open_guard(struct work *w)
 
 	if (fd > 0)
 		err = guard_open(&w->guard, fd, w->t->topology);
-	if (err == -EBUSY)
+	if (err == -EALREADY)
 		snprintf(w->why, sizeof w->why, "a thread of the target has not left "
 		    "its last guard: touches are counted when it makes a system "
 		    "call");
-	else if (err == -EAGAIN || err == -ETIMEDOUT)
+	else if (err == -EAGAIN || err == -EBUSY || err == -ETIMEDOUT)
 		snprintf(w->why, sizeof w->why, "the target has not made a guard "
 		    "yet: touches are counted when it calls the allocator");
 	else if (err == -EOPNOTSUPP)
