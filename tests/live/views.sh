@@ -162,7 +162,7 @@ numbers() {
 # A cycle without a record is no calm yet: not before a second has none.
 calm() {
 	: >"$tmp/calm"
-	until_true 20 is_calm
+	wait_on p '^\? help' && until_true 20 is_calm
 }
 is_calm() {
 	for look in 1 2 3 4 5 6 7 8 9 10; do
