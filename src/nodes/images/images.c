@@ -746,6 +746,18 @@ watch_no_data(struct node *node, const struct found *f)
 	return k;
 }
 
+/* Adds a row that has ended, or counts the image if there is no room for one. */
+static void
+add_ended(struct node *node, const struct found *f)
+{
+	struct keeper *k = add_no_data(node, f);
+
+	if (k != NULL)
+		images_end_image(k, WIRE_S_NO_DATA, -1, NULL);
+	else
+		images_count_missed(node, 1, f->why);
+}
+
 /* It was welcomed and has not told why its rings are not mapped. */
 static void
 check_joined(struct keeper *k, int64_t now)
@@ -754,12 +766,14 @@ check_joined(struct keeper *k, int64_t now)
 	struct found f = { .pid = k->image.pid, .ppid = k->image.ppid,
 		.why = "it did not map its rings; why is not known" };
 
-	if (!is_unjoined(k) || now - k->visits.joined_ms <= JOIN_MS)
+	/* on_death() gives a dead one its line. */
+	if (!is_unjoined(k) || is_dead(k) ||
+	    now - k->visits.joined_ms <= JOIN_MS)
 		return;
 	snprintf(f.comm, sizeof f.comm, "%.15s", k->image.comm);
 	drop_unjoined(k);
 	if (watch_no_data(node, &f) == NULL)
-		images_count_missed(node, 1, f.why);
+		add_ended(node, &f);
 }
 
 /*
@@ -855,15 +869,10 @@ void
 images_add_gone(struct node *node, pid_t pid, const char *comm, const char *why)
 {
 	struct found f = { .pid = pid };
-	struct keeper *k;
 
 	snprintf(f.comm, sizeof f.comm, "%.15s", comm);
 	snprintf(f.why, sizeof f.why, "%s", why);
-	k = add_no_data(node, &f);
-	if (k != NULL)
-		images_end_image(k, WIRE_S_NO_DATA, -1, NULL);
-	else
-		images_count_missed(node, 1, why);
+	add_ended(node, &f);
 }
 
 static const char NO_STREAM[] =
