@@ -3,6 +3,9 @@
  * do not wait for it.
  */
 #include <limits.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -11,6 +14,7 @@
 
 #include "../src/nodes/arrivals/arrivals.h"
 #include "../src/nodes/host/host.h"
+#include "../src/nodes/host/proc.h"
 #include "../src/stream/ring.h"
 #include "node_harness.h"
 
@@ -651,6 +655,213 @@ TEST(a_child_that_is_gone_has_the_name_of_its_parent)
 	ck_assert_str_eq(TAILQ_FIRST(&node.images->ended)->image.comm,
 	    parent->image.comm);
 	close(fd);
+	hello_stop(node.hello);
+	images_end_all(&node, true);
+	down();
+}
+
+/* It could not connect again to say that it has not mapped its rings. */
+TEST(a_child_without_rings_that_leaves_a_word_is_one_row)
+{
+	struct ring_hello h = { .magic = RING_HELLO_MAGIC,
+		.version = RING_VERSION, .flags = RING_HELLO_FORKED };
+	struct ring_unseen *page = page_up();
+	struct keeper *k;
+	pid_t pid = fork();
+	unsigned lines;
+
+	if (pid == 0) {
+		if (send(dial(), &h, sizeof h, 0) == sizeof h)
+			pause();
+		_exit(1);
+	}
+	do
+		images_adopt_all(&node);
+	while (TAILQ_EMPTY(&node.live));
+	leave(page, ring_unseen_word(RING_UNSEEN_MEMORY, (uint32_t)pid,
+	    (uint32_t)getpid()));
+	images_adopt_all(&node);
+	kill(pid, SIGKILL);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	images_end_dead(&node);
+	ck_assert_ptr_null(TAILQ_FIRST(&node.live));
+	k = TAILQ_FIRST(&node.images->ended);
+	ck_assert_ptr_nonnull(k);
+	ck_assert_ptr_nonnull(strstr(k->life.reason, "no memory left"));
+	ck_assert_uint_eq(rows_ended(), 1);
+	ck_assert_uint_eq(unknown_lines(pid, &lines), 1);
+	ck_assert_uint_eq(lines, 1);
+	hello_stop(node.hello);
+	down();
+}
+
+static void
+scan(void)
+{
+	images_second(&node);
+	ck_assert(node.images->scanning);
+	while (node.images->scanning)
+		uv_run(&loop, UV_RUN_ONCE);
+}
+
+/* A supervisor whose child runs cat, without an environment, after a byte. */
+static pid_t
+supervisor(int to[2])
+{
+	static char name[] = "cat", *const argv[] = { name, NULL };
+	static char *const env[] = { NULL };
+	char byte;
+	pid_t pid;
+
+	ck_assert_int_eq(pipe2(to, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid != 0)
+		return pid;
+	close(to[1]);
+	if (fork() == 0) {
+		if (read(to[0], &byte, 1) == 1 && dup2(to[0], 0) == 0)
+			execve("/bin/cat", argv, env);
+		_exit(1);
+	}
+	wait(NULL);
+	_exit(0);
+}
+
+TEST(a_command_that_is_not_executed_yet_is_no_image_of_its_own)
+{
+	static char *argv[] = { NULL };
+	pid_t parent, child;
+	int to[2];
+
+	page_up();
+	parent = supervisor(to);
+	while (proc_children(parent, &child, 1) == 0)
+		continue;
+	node.opts.argv = argv;
+	node.command.parent = parent;
+	scan();
+	ck_assert_ptr_null(TAILQ_FIRST(&node.live));
+	ck_assert_int_eq(write(to[1], "x", 1), 1);
+	while (TAILQ_EMPTY(&node.live))
+		scan();
+	ck_assert_str_eq(TAILQ_FIRST(&node.live)->image.comm, "cat");
+	ck_assert_int_eq(TAILQ_FIRST(&node.live)->image.pid, child);
+	scan();
+	ck_assert_ptr_eq(TAILQ_FIRST(&node.live), TAILQ_LAST(&node.live, keepers));
+	ck_assert_uint_eq(rows_ended(), 0);
+	node.opts.argv = NULL;
+	node.command.parent = 0;
+	close(to[0]);
+	close(to[1]);
+	ck_assert_int_eq(waitpid(parent, NULL, 0), parent);
+	hello_stop(node.hello);
+	images_end_all(&node, true);
+	down();
+}
+
+/* It is in no row any more when the scan is done, and has not been reaped. */
+TEST(an_image_that_ends_during_the_scan_that_sees_it_is_one_row)
+{
+	static char *argv[] = { NULL };
+	struct ring_unseen *page = page_up();
+	struct proc_image image = { .execed = false };
+	pid_t parent, child;
+	int to[2];
+
+	parent = supervisor(to);
+	ck_assert_int_eq(write(to[1], "x", 1), 1);
+	while (proc_children(parent, &child, 1) == 0 ||
+	    proc_image(child, &image) < 0 || !image.execed ||
+	    image.program == 0)
+		continue;
+	node.opts.argv = argv;
+	node.command.parent = parent;
+	images_second(&node);
+	ck_assert(node.images->scanning);
+	/* Its end is not told by a supervisor: the word's row ends at once. */
+	node.opts.argv = NULL;
+	leave(page, ring_unseen_word(RING_UNSEEN_SOCKET, (uint32_t)child,
+	    (uint32_t)parent));
+	images_adopt_all(&node);
+	ck_assert_uint_eq(rows_ended(), 1);
+	while (node.images->scanning)
+		uv_run(&loop, UV_RUN_ONCE);
+	ck_assert_uint_eq(rows_ended(), 1);
+	ck_assert_ptr_null(TAILQ_FIRST(&node.live));
+	node.command.parent = 0;
+	close(to[0]);
+	close(to[1]);
+	ck_assert_int_eq(waitpid(parent, NULL, 0), parent);
+	hello_stop(node.hello);
+	down();
+}
+
+/*
+ * A supervisor whose child ends at the byte, and is not over as long as the pipe is
+ * open: the first process of a process id namespace waits until all others have
+ * been reaped.  It writes a byte when they are there; none: it may not do that.
+ */
+static pid_t
+supervisor_of_ending(int to[2], int from[2])
+{
+	char byte = 'x';
+	siginfo_t info;
+	pid_t pid, other;
+
+	ck_assert(pipe2(to, O_CLOEXEC) == 0 && pipe2(from, O_CLOEXEC) == 0);
+	pid = fork();
+	if (pid != 0) {
+		close(to[0]);
+		close(from[1]);
+		return pid;
+	}
+	close(to[1]);
+	if (unshare(CLONE_NEWPID) < 0)
+		_exit(0);
+	if (fork() == 0)
+		_exit(read(to[0], &byte, 1) != 1);
+	other = fork();
+	if (other == 0)
+		_exit(0);
+	if (waitid(P_PID, (id_t)other, &info, WEXITED | WNOWAIT) == 0 &&
+	    write(from[1], &byte, 1) == 1)
+		poll(&(struct pollfd){ .fd = to[0] }, 1, -1);
+	while (wait(NULL) > 0)
+		continue;
+	_exit(0);
+}
+
+TEST(a_process_that_is_ending_is_no_image_of_its_own)
+{
+	static char *argv[] = { NULL };
+	struct proc_image image = { .program = 1 };
+	struct mono begun = mono_now();
+	pid_t parent, child[2];
+	int to[2], from[2];
+	char byte;
+
+	page_up();
+	parent = supervisor_of_ending(to, from);
+	if (read(from[0], &byte, 1) == 1) {
+		ck_assert_uint_eq(proc_children(parent, child, 2), 2);
+		ck_assert_int_eq(write(to[1], "x", 1), 1);
+		while (image.program != 0)
+			ck_assert_int_eq(proc_image(child[0], &image), 0);
+		node.opts.argv = argv;
+		node.command.parent = parent;
+		/* By then, a process that lives would have said hello. */
+		while (mono_ms_since(begun) < 700)
+			scan();
+		ck_assert_int_eq(proc_image(child[0], &image), 0);
+		ck_assert_uint_eq(image.program, 0);
+		ck_assert_ptr_null(TAILQ_FIRST(&node.live));
+		ck_assert_uint_eq(rows_ended(), 0);
+		node.opts.argv = NULL;
+		node.command.parent = 0;
+	}
+	close(to[1]);
+	close(from[0]);
+	ck_assert_int_eq(waitpid(parent, NULL, 0), parent);
 	hello_stop(node.hello);
 	images_end_all(&node, true);
 	down();

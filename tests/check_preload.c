@@ -342,6 +342,31 @@ TEST(child_of_a_sandboxed_process_is_not_killed_for_us)
 	hello_free(h);
 }
 
+/* The node reads it in any case, and would count the child twice. */
+TEST(child_that_has_told_why_it_has_no_rings_leaves_no_word)
+{
+	struct hello *h = hello_start(HELLO_SERVE);
+	const char *argv[] = { built("targets/cramped"), NULL };
+	const struct ring_unseen *page;
+	struct hello_result r;
+
+	h->unseen = memfd_create(RING_UNSEEN_NAME,
+	    MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	ck_assert_int_eq(ftruncate(h->unseen, sizeof(*page)), 0);
+	ck_assert_int_eq(fcntl(h->unseen, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+	page = mmap(NULL, sizeof(*page), PROT_READ, MAP_SHARED, h->unseen, 0);
+	ck_assert_ptr_ne(page, MAP_FAILED);
+	hello_run(&r, &(struct hello_how) { .node = h->path }, argv);
+	hello_stop(h);
+	ck_assert_int_eq(r.status, 0);
+	ck_assert_uint_eq(h->n, 2);
+	ck_assert_uint_eq(h->unmapped, 1);
+	ck_assert_uint_eq(atomic_load(&page->changes), 0);
+	munmap((void *)(uintptr_t)page, sizeof(*page));
+	close(h->unseen);
+	hello_free(h);
+}
+
 /* --- descriptors -------------------------------------------------------- */
 
 CASE("descriptors", .seconds = 60);

@@ -86,6 +86,83 @@ LOOP_TEST(a_zombie_says_whether_it_ran_another_program, 0,
 	ck_assert_int_lt(proc_last(pid, &last), 0);
 }
 
+/* Lines of /proc/PID/stat, from the flags on, as Linux 6.18 has written them. */
+#define STAT(state, flags, code, stack) \
+	"7 (a) b) " state " 1 7 7 0 -1 " flags " 90 0 0 0 0 0 0 0 20 0 1 0 555 " \
+	"2560000 300 18446744073709551615 " code " 94 " stack " 0 0 0 0 0 0 0 0 0 " \
+	"17 1 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
+
+static const struct {
+	const char *stat;
+	int result;
+	uint64_t program;
+	bool execed;
+} images[] = {
+	{ STAT("R", "4194304", "93", "7000"), 0, 7093, true },
+	{ STAT("S", "4194368", "93", "7000"), 0, 7093, false },
+	/* We may not look into it. */
+	{ STAT("S", "4194304", "1", "0"), 0, 1, true },
+	/* In the middle of its exec(2), and of its end. */
+	{ STAT("R", "4194304", "0", "0"), 0, 0, true },
+	{ STAT("R", "4194308", "0", "0"), 0, 0, true },
+	{ STAT("Z", "4194308", "0", "0"), -ESRCH, 0, false },
+	{ "7 (a) R 1 7 7 0 -1 64 90", -EIO, 0, false },
+	{ "", -EIO, 0, false },
+};
+
+LOOP_TEST(the_middle_of_an_exec_and_an_end_have_no_program, 0,
+    (int)(sizeof(images) / sizeof(images[0])))
+{
+	struct proc_image image;
+
+	ck_assert_int_eq(proc_parse_image(images[_i].stat, &image),
+	    images[_i].result);
+	if (images[_i].result != 0)
+		return;
+	ck_assert_uint_eq(image.program, images[_i].program);
+	ck_assert(image.execed == images[_i].execed);
+	ck_assert_uint_eq(image.start, 555);
+	ck_assert_int_eq(image.ppid, 1);
+	ck_assert_str_eq(image.comm, "a) b");
+}
+
+TEST(readings_before_and_after_an_exec_are_of_two_programs)
+{
+	char name[] = "cat", *const argv[] = { name, NULL };
+	struct proc_image own, forked, cat;
+	int to[2], from[2];
+	char byte = 'x';
+	pid_t pid;
+
+	ck_assert(pipe2(to, O_CLOEXEC) == 0 && pipe2(from, O_CLOEXEC) == 0);
+	pid = fork();
+	if (pid == 0) {
+		if (read(to[0], &byte, 1) == 1 && dup2(to[0], 0) == 0 &&
+		    dup2(from[1], 1) == 1)
+			execv("/bin/cat", argv);
+		_exit(1);
+	}
+	ck_assert_int_eq(proc_image(getpid(), &own), 0);
+	ck_assert_int_eq(proc_image(pid, &forked), 0);
+	ck_assert_uint_ne(own.program, 0);
+	ck_assert_uint_eq(forked.program, own.program);
+	ck_assert(!forked.execed);
+	ck_assert(proc_image_stays(pid, &forked));
+	ck_assert_int_eq(write(to[1], "xx", 2), 2);
+	ck_assert_int_eq(read(from[0], &byte, 1), 1);
+	ck_assert_int_eq(proc_image(pid, &cat), 0);
+	ck_assert(cat.execed);
+	ck_assert_str_eq(cat.comm, "cat");
+	ck_assert(proc_image_stays(pid, &cat));
+	ck_assert(!proc_image_stays(pid, &forked));
+	close(to[1]);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	ck_assert(!proc_image_stays(pid, &cat));
+	close(to[0]);
+	close(from[0]);
+	close(from[1]);
+}
+
 CASE("environment");
 
 #define NODE "PAGEK_NODE=/nowhere"

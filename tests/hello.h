@@ -75,6 +75,8 @@ struct hello {
 	void (*turn)(struct hello *);	/* called again and again by the thread; likewise */
 	unsigned met;			/* hellos that came, but for those */
 	unsigned foreign;		/* that said only that malloc is another's */
+	unsigned unmapped;		/* that said that they have no rings; not answered */
+	int unseen;			/* of a struct ring_unseen, for targets; -1: none */
 	int bad;			/* ring area that must not be joined; or -1 */
 	unsigned n;			/* images */
 	struct hello_image *images;	/* HELLO_IMAGES */
@@ -184,7 +186,7 @@ hello_send(int fd, const struct ring_welcome *w, const int *fds, size_t n)
 {
 	union {
 		struct cmsghdr align;
-		char space[CMSG_SPACE(2 * sizeof(int))];
+		char space[CMSG_SPACE(3 * sizeof(int))];
 	} control = { .space = { 0 } };
 	struct iovec iov = { (void *)(uintptr_t)w, sizeof(*w) };
 	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
@@ -230,7 +232,7 @@ hello_serve(struct hello *h, int fd, const struct ring_hello *hello)
 	};
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
-	int fds[2];
+	int fds[3] = { [2] = h->unseen };
 
 	ck_assert_uint_lt(h->n, HELLO_IMAGES);
 	ck_assert_int_eq(getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len),
@@ -247,12 +249,13 @@ hello_serve(struct hello *h, int fd, const struct ring_hello *hello)
 	if (hello->flags & RING_HELLO_FORKED)
 		hello_inherit(h, im);
 	h->n++;
-	hello_send(fd, &w, fds, 2);
+	hello_send(fd, &w, fds, h->unseen >= 0 ? 3 : 2);
 	close(fds[0]);
 	close(fds[1]);
 }
 
-static void
+/* False: the target waits for an answer in vain. */
+static bool
 hello_answer(struct hello *h, int fd)
 {
 	struct ring_hello hello;
@@ -264,16 +267,20 @@ hello_answer(struct hello *h, int fd)
 	int fds[2];
 
 	if (h->manner == HELLO_CLOSE)
-		return;
+		return true;
 	if (recv(fd, &hello, sizeof(hello), 0) != sizeof(hello) ||
 	    hello.magic != RING_HELLO_MAGIC || hello.version != RING_VERSION)
-		return;
+		return true;
 	if ((hello.flags & RING_HELLO_UNMAPPED) != 0 && hello.parent == 0 &&
 	    hello.unsure == RING_UNSEEN_FOREIGN) {
 		h->met--;
 		h->foreign++;
 		hello_send(fd, &w, NULL, 0);
-		return;
+		return true;
+	}
+	if ((hello.flags & RING_HELLO_UNMAPPED) != 0) {
+		h->unmapped++;
+		return false;
 	}
 	switch (h->manner) {
 	case HELLO_SERVE:
@@ -296,6 +303,7 @@ hello_answer(struct hello *h, int fd)
 	default:
 		break;
 	}
+	return true;
 }
 
 static void *
@@ -311,15 +319,12 @@ hello_thread(void *arg)
 	while (!atomic_load(&h->stop)) {
 		if (poll(&p, 1, 1) == 1 && h->manner != HELLO_ABSENT) {
 			fd = accept4(h->listener, NULL, NULL, SOCK_CLOEXEC);
-			if (fd != -1 && h->manner == HELLO_MUTE &&
-			    nkept < HELLO_IMAGES) {
-				h->met++;
+			h->met += fd != -1;
+			if (fd != -1 && (h->manner == HELLO_MUTE ||
+			    !hello_answer(h, fd)) && nkept < HELLO_IMAGES)
 				kept[nkept++] = fd;
-			} else if (fd != -1) {
-				h->met++;
-				hello_answer(h, fd);
+			else if (fd != -1)
 				close(fd);
-			}
 		}
 		for (unsigned i = 0; i < h->n; i++)
 			stream_feed_pass(h->images[i].feed, hello_now(), UINT64_MAX);
@@ -341,7 +346,7 @@ hello_start(enum hello_manner manner)
 	h->images = calloc(HELLO_IMAGES, sizeof(*h->images));
 	ck_assert_ptr_nonnull(h->images);
 	h->manner = manner;
-	h->bad = -1;
+	h->bad = h->unseen = -1;
 	strcpy(h->folder, "/tmp/pagek-hello.XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(h->folder));
 	snprintf(h->path, sizeof(h->path), "%s/node", h->folder);

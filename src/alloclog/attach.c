@@ -540,7 +540,8 @@ static NOINLINE int connect_any(int64_t, enum ring_unseen_why *);
 
 /*
  * Tells the node why the areas of its stream, or of none (0), are not mapped.
- * It answers when it has noted that, and so before it sees us end.
+ * It answers when it has noted that, and so before it sees us end.  True: it has
+ * been told, even if its answer is late.
  */
 static NOINLINE bool
 tell_unmapped(struct ring_hello *h, uint64_t stream, enum ring_unseen_why why,
@@ -557,8 +558,9 @@ tell_unmapped(struct ring_hello *h, uint64_t stream, enum ring_unseen_why why,
 	if (fd == -1)
 		return false;
 	told = peer_is_ours(fd) && call_send(fd, h, sizeof(*h),
-	    MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(*h) &&
-	    await_answer(fd, until);
+	    MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(*h);
+	if (told)
+		(void)await_answer(fd, until);
 	call_close(fd);
 	return told;
 }

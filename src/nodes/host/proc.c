@@ -101,17 +101,21 @@ proc_thread_comm(pid_t pid, pid_t tid, char out[16])
 	return read_comm(pid, name, out);
 }
 
-/* The offset behind the name, or -errno.  The name may have ')': the last one counts. */
+/* The offset behind the name, or -EIO.  The name may have ')': the last one counts. */
+static ssize_t
+behind_name(const char *stat)
+{
+	const char *p = strrchr(stat, ')');
+
+	return p != NULL ? p + 1 - stat : -EIO;
+}
+
 static ssize_t
 read_stat(pid_t pid, char *buf, size_t cap)
 {
 	ssize_t n = read_proc(pid, "stat", buf, cap);
-	char *p;
 
-	if (n < 0)
-		return n;
-	p = strrchr(buf, ')');
-	return p != NULL ? p + 1 - buf : -EIO;
+	return n < 0 ? n : behind_name(buf);
 }
 
 static int
@@ -184,6 +188,64 @@ proc_stat_comm(pid_t pid, char comm[16], pid_t *ppid, uint64_t *start)
 		return (int)behind;
 	r = parse_stat(buf + behind, ppid, start);
 	return r < 0 ? r : copy_stat_comm(buf, behind, comm);
+}
+
+/*
+ * The kernel stores where code and stack begin at the end of exec(2); of a program
+ * that we may not look into it says 1 and 0.
+ */
+int
+proc_parse_image(const char *stat, struct proc_image *out)
+{
+	ssize_t behind = behind_name(stat);
+	unsigned long long code, stack;
+	unsigned flags;
+	int r;
+
+	if (behind < 0)
+		return (int)behind;
+	r = parse_stat(stat + behind, &out->ppid, &out->start);
+	if (r < 0)
+		return r;
+	if (sscanf(stat + behind, " %*c %*d %*d %*d %*d %*d %u %*u %*u %*u "
+	    "%*u %*u %*u %*d %*d %*d %*d %*d %*d %*u %*u %*d %*u %llu %*u %llu",
+	    &flags, &code, &stack) != 3)
+		return -EIO;
+	out->program = code != 0 ? code + stack : 0;
+	out->execed = (flags & FORKED_NO_EXEC) == 0;
+	return copy_stat_comm(stat, behind, out->comm);
+}
+
+/* Some kernels never say where code begins. */
+static bool
+tells_programs(void)
+{
+	struct proc_image own;
+	char buf[1024];
+
+	return read_proc(getpid(), "stat", buf, sizeof buf) > 0 &&
+	    proc_parse_image(buf, &own) == 0 && own.program != 0;
+}
+
+int
+proc_image(pid_t pid, struct proc_image *out)
+{
+	char buf[1024];
+	ssize_t n = read_proc(pid, "stat", buf, sizeof buf);
+	int r = n < 0 ? (int)n : proc_parse_image(buf, out);
+
+	if (r == 0 && out->program == 0 && !tells_programs())
+		out->program = 1;
+	return r;
+}
+
+bool
+proc_image_stays(pid_t pid, const struct proc_image *image)
+{
+	struct proc_image now;
+
+	return proc_image(pid, &now) == 0 && now.program != 0 &&
+	    now.program == image->program && now.start == image->start;
 }
 
 int

@@ -569,6 +569,7 @@ images_fini(struct node *node)
 static void
 check_image(struct keeper *k, int64_t now)
 {
+	struct proc_image image;
 	uint64_t dev, ino;
 
 	if (k->image.pid == 0 || k->life.state == WIRE_S_NO_DATA ||
@@ -579,7 +580,10 @@ check_image(struct keeper *k, int64_t now)
 	    now - k->visits.looked_ms < FULL_LOOK_MS)
 		return;
 	k->visits.looked_ms = now;
-	if (proc_maps_has(k->image.pid, RING_NAME) != 0 || is_dead(k))
+	/* A process without a program is about to end, or to run the next one. */
+	if (proc_image(k->image.pid, &image) < 0 || image.program == 0 ||
+	    proc_maps_has(k->image.pid, RING_NAME) != 0 ||
+	    !proc_image_stays(k->image.pid, &image) || is_dead(k))
 		return;
 	images_end_image(k, WIRE_S_EXECED, -1,
 	    "it has executed a program without a stream");
@@ -620,7 +624,9 @@ struct scan {
 	uv_work_t work;
 	struct node *node;
 	pid_t top;			/* the parent of the command */
+	uint64_t top_program;		/* 0: not known */
 	struct mono begun;
+	int64_t begun_ms;		/* by the wall clock */
 	struct known known[SCAN_MAX];	/* those with a row, ascending */
 	size_t nknown;
 	struct found found[NO_DATA_MAX];
@@ -647,39 +653,52 @@ is_settled(uint64_t start_ticks)
 	    SETTLED_MS < ms;
 }
 
-/*
- * It runs another program than at its hello, and that program cannot say hello.
- */
 static bool
-runs_another(pid_t pid, const struct known *known)
+runs_another_file(pid_t pid, const struct known *known)
 {
 	uint64_t dev, ino;
 
 	return known->has_stream && proc_exe(pid, &dev, &ino) == 0 &&
-	    (dev != known->exe_dev || ino != known->exe_ino) &&
-	    proc_takes_no_preload(pid);
+	    (dev != known->exe_dev || ino != known->exe_ino);
 }
 
+/* A child of the supervisor that has its program yet: the command in a moment. */
+static bool
+is_before_command(const struct scan *s, const struct proc_image *image)
+{
+	return image->ppid == s->top && !image->execed &&
+	    image->program == s->top_program;
+}
+
+/*
+ * Finds a program that cannot say hello, or has not although it had the time.
+ * A process in the middle of exec(2), or of its end, looks like one.
+ */
 static void
 check_process(struct scan *s, pid_t pid)
 {
 	const struct known *known = bsearch(&pid, s->known, s->nknown,
 	    sizeof s->known[0], by_pid);
 	struct found *f = &s->found[s->n];
+	struct proc_image image;
 
-	if (known != NULL && !runs_another(pid, known))
+	if (known != NULL && !runs_another_file(pid, known))
 		return;
-	if (proc_stat_comm(pid, f->comm, &f->ppid, &f->start) < 0 ||
-	    (!is_settled(f->start) && !proc_takes_no_preload(pid)))
+	if (proc_image(pid, &image) < 0 || is_before_command(s, &image) ||
+	    ((known != NULL || !is_settled(image.start)) &&
+	    !proc_takes_no_preload(pid)))
 		return;
 	/* A forked child with its parent's mapping; it says hello at its first event. */
 	if (proc_maps_has(pid, RING_NAME) > 0)
 		return;
-	f->arrival = known != NULL ? known->arrival : 0;
-	f->unseen = proc_maps_has(pid, UNSEEN_NAME) > 0;
-	f->pid = pid;
+	*f = (struct found){ .pid = pid, .ppid = image.ppid,
+		.start = image.start,
+		.arrival = known != NULL ? known->arrival : 0,
+		.unseen = proc_maps_has(pid, UNSEEN_NAME) > 0 };
+	memcpy(f->comm, image.comm, sizeof f->comm);
 	proc_why_no_data(pid, f->why, sizeof f->why);
-	s->n++;
+	if (proc_image_stays(pid, &image))
+		s->n++;
 }
 
 static void
@@ -687,8 +706,11 @@ scan_work(uv_work_t *work)
 {
 	struct scan *s = work->data;
 	pid_t queue[SCAN_MAX], self = getpid();
+	struct proc_image top;
 	size_t head = 0, tail = 0;
 
+	if (proc_image(s->top, &top) == 0)
+		s->top_program = top.program;
 	queue[tail++] = s->top;
 	while (head < tail && s->n < NO_DATA_MAX) {
 		pid_t pid = queue[head++];
@@ -786,7 +808,17 @@ add_unseen(struct node *node, const struct unseen_process *u)
 	struct found f = { .pid = u->pid, .ppid = u->ppid };
 	struct keeper *now = find_live(node, u->pid), *k;
 	const struct keeper *parent = find_live(node, u->ppid);
-	bool stays = now == NULL && (proc_maps_has(u->pid, UNSEEN_NAME) > 0 ||
+	bool stays;
+
+	/* It could not map its rings, and could not connect again to tell that. */
+	if (now != NULL && now->image.origin == IMAGE_FORKED) {
+		keeper_pass(now, mono_ms(mono_now()));
+		if (is_unjoined(now)) {
+			drop_unjoined(now);
+			now = NULL;
+		}
+	}
+	stays = now == NULL && (proc_maps_has(u->pid, UNSEEN_NAME) > 0 ||
 	    images_is_reaped_for_us(node, u->pid));
 
 	if (parent == NULL)
@@ -827,20 +859,17 @@ adopt_unseen(struct node *node)
 	}
 }
 
-/* The process that the scan has seen is gone; it may have a row for that. */
-static struct keeper *
-add_gone(struct node *node, const struct found *f)
+/*
+ * An image of the process has ended since the scan began: the one that the scan has
+ * seen, unless that one came after an image with a stream.
+ */
+static bool
+has_ended_row(struct node *node, const struct scan *s, const struct found *f)
 {
 	const struct keeper *ended = find_ended(node, f->pid);
-	struct keeper *k;
 
-	if (ended != NULL &&
-	    (f->arrival == 0 || ended->image.arrival != f->arrival))
-		return NULL;
-	k = add_no_data(node, f);
-	if (k == NULL)
-		images_count_missed(node, 1, f->why);
-	return k;
+	return ended != NULL && ended->life.ended_ms >= s->begun_ms &&
+	    (f->arrival == 0 || ended->image.arrival != f->arrival);
 }
 
 /*
@@ -855,9 +884,11 @@ add_found(struct node *node, const struct found *f)
 	const char *why;
 
 	if (gone)
-		k = add_gone(node, f);
-	if (k == NULL)
+		k = add_no_data(node, f);
+	if (k == NULL) {
+		images_count_missed(node, 1, f->why);
 		return;
+	}
 	why = f->unseen ? unseen_pair(&node->hello->unseen) : NULL;
 	if (why != NULL)
 		snprintf(k->life.reason, sizeof k->life.reason, "%s", why);
@@ -1020,7 +1051,7 @@ images_check_ended(struct node *node, pid_t pid)
 
 /* The live row may be that of the image that has ended. */
 static void
-take_found(struct node *node, const struct found *f)
+take_found(struct node *node, const struct scan *s, const struct found *f)
 {
 	struct keeper *now = find_live(node, f->pid);
 	struct found another = *f;
@@ -1030,7 +1061,7 @@ take_found(struct node *node, const struct found *f)
 		images_end_image(now, WIRE_S_EXECED, -1, NO_STREAM);
 		now = NULL;
 	}
-	if (now == NULL)
+	if (now == NULL && !has_ended_row(node, s, f))
 		add_found(node, &another);
 }
 
@@ -1047,7 +1078,7 @@ scan_done(uv_work_t *work, int status)
 	if (status == 0 && !node->life.closing) {
 		images_adopt_all(node);
 		for (size_t i = 0; i < s->n; i++)
-			take_found(node, &s->found[i]);
+			take_found(node, s, &s->found[i]);
 		executions_check(node, false);
 		if (node->opts.no_pairs)
 			uv_timer_start(&node->images->scan, on_scan,
@@ -1071,6 +1102,7 @@ scan_start(struct node *node)
 		return;
 	s->node = node;
 	s->begun = mono_now();
+	s->begun_ms = base_wall_ms();
 	s->top = node->command.parent;
 	s->work.data = s;
 	TAILQ_FOREACH(k, &node->live, link)
