@@ -318,15 +318,15 @@ open_hints(struct work *w)
 
 	if (err < 0) {
 		snprintf(w->why, sizeof w->why, err == -EMFILE ?
-		    "the target has more threads than the node can ask perf for "
-		    "(%s)" : "perf tells no page faults of the target: %s",
+		    "the target has more threads than the node can observe with "
+		    "perf (%s)" : "perf cannot report the target's page faults: %s",
 		    strerror(-err));
 		return err;
 	}
 	err = node_refcnt_balancing_file(&file);
 	if (err < 0)
-		snprintf(why, sizeof why, "the settings of automatic NUMA balancing "
-		    "cannot be kept in %s: %s", file, strerror(-err));
+		snprintf(why, sizeof why, "cannot save the settings of automatic "
+		    "NUMA balancing in %s: %s", file, strerror(-err));
 	else
 		err = balancing_begin(&w->balancing, "/", file, why);
 	snprintf(w->why, sizeof w->why, "%.*s", NODE_REFCNT_WHY - 1, why);
@@ -369,7 +369,7 @@ end_hints(struct work *w)
 		explain(w, err);
 	else if (lost > w->lost)
 		snprintf(w->why, sizeof w->why, "%s samples of this period are "
-		    "lost: there were more than the kernel had room for",
+		    "lost: the kernel's buffer was full",
 		    base_digits(lost - w->lost).text);
 	w->lost = lost;
 	return err;

@@ -198,9 +198,9 @@ change(const struct balancing *b, char why[REFCNT_WHY])
 	if (err == 0 && c[SCAN_MOST].made && c[SCAN_MOST].is != most)
 		err = write_setting(b->root, SCAN_MOST, c[SCAN_MOST].is);
 	if (err < 0)
-		snprintf(why, REFCNT_WHY, "samples may be rare: the kernel scans "
-		    "as seldom as it likes, for its scan period cannot be set "
-		    "(%s): %s", settings[SCAN_MOST].path, strerror(-err));
+		snprintf(why, REFCNT_WHY, "samples may be rare: the kernel's scan "
+		    "period cannot be set (%s): %s", settings[SCAN_MOST].path,
+		    strerror(-err));
 	return 0;
 }
 
@@ -211,8 +211,8 @@ explain(int err, char why[REFCNT_WHY])
 		snprintf(why, REFCNT_WHY, "this kernel has no automatic NUMA "
 		    "balancing (kernel.numa_balancing)");
 	else if (err == -EBUSY)
-		snprintf(why, REFCNT_WHY, "another node is changing the settings "
-		    "of automatic NUMA balancing and does not come to an end");
+		snprintf(why, REFCNT_WHY, "another node has not finished changing "
+		    "the settings of automatic NUMA balancing");
 	else
 		snprintf(why, REFCNT_WHY, "automatic NUMA balancing cannot be "
 		    "switched on: %s", strerror(-err));

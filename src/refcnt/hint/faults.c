@@ -64,7 +64,7 @@ hints_supported(pid_t pid, const char *root, unsigned nodes, char why[REFCNT_WHY
 
 	if (nodes < 2) {
 		snprintf(why, REFCNT_WHY, "this machine has one memory node: the "
-		    "kernel samples references only where there are more");
+		    "kernel samples references only on machines with several");
 		return -EOPNOTSUPP;
 	}
 	err = balancing_check(root, why);
@@ -79,8 +79,8 @@ hints_supported(pid_t pid, const char *root, unsigned nodes, char why[REFCNT_WHY
 	attr.inherit = 0;
 	err = perf_ring_open(&probe, &attr, pid, -1, 0);
 	if (err < 0)
-		snprintf(why, REFCNT_WHY, "perf_event_open(2) refuses the target's "
-		    "page faults, which needs CAP_PERFMON: %s", strerror(-err));
+		snprintf(why, REFCNT_WHY, "perf_event_open(2) fails for the target's "
+		    "page faults (it needs CAP_PERFMON): %s", strerror(-err));
 	perf_ring_close(&probe);
 	return err;
 }

@@ -399,8 +399,9 @@ static const struct panel_key keys[] = {
 	    .action = PAGE_DO_MARK, .run = set_mark },
 	{ .names = "x", .help = "begin mark, window and trend now, for this page "
 	    "only", .action = PAGE_DO_COUNT_ANEW, .run = reset },
-	{ .names = "b", .help = "next table: the levels, the kernel's memory by call "
-	    "site, its slab caches", .action = PAGE_DO_GROUP, .run = next_table },
+	{ .names = "b", .help = "show the next table: the levels, the kernel's memory "
+	    "by call site, its slab caches", .action = PAGE_DO_GROUP,
+	    .run = next_table },
 	{ .names = "Enter", .help = "show what the levels mean, or the table" },
 	{ .action = PAGE_DO_PAUSE, .run = app_pause },
 	{ .action = PAGE_DO_END_TARGET, .run = app_end_target },

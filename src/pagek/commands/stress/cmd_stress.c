@@ -812,10 +812,10 @@ check_allocators(struct parse *p)
 		return option_fail(p, "--allocators takes a target or a capture, no "
 		    "command");
 	if (!capture && (o->events.ats > 0 || o->events.part != NULL))
-		return option_fail(p, "--at and --part are of a capture: give the "
+		return option_fail(p, "--at and --part need a capture: give the "
 		    "file that 'pagek record' wrote");
 	if (capture && option_given(o, OPTION_DURATION))
-		return option_fail(p, "a capture has an end: it takes no --duration");
+		return option_fail(p, "--duration does not apply to a capture");
 	if (from_boot(o) || o->stress.root != NULL || o->format == FORMAT_PROM ||
 	    o->stress.only != NULL || stress_is_table(o))
 		return option_fail(p, "--allocators takes no --since, --root, --only, "
@@ -844,8 +844,8 @@ cmd_stress_check(struct parse *p)
 	if (option_given(o, OPTION_ALLOCATORS))
 		return check_allocators(p);
 	if (o->events.part != NULL)
-		return option_fail(p, "--part is for --allocators: the kernel's "
-		    "counts are of the whole machine");
+		return option_fail(p, "--part needs --allocators: the kernel counts "
+		    "for the whole machine");
 	if (o->target.kind == TARGET_DEMO || o->target.kind == TARGET_RAW)
 		return option_fail(p, "'pagek stress' counts for a whole machine: "
 		    "'%s' has none; give a node, or no TARGET for this machine",

@@ -64,7 +64,7 @@ stress_tables_check(struct parse *p)
 		    "of them");
 	if (o->argv != NULL || o->format == FORMAT_PROM ||
 	    o->target.kind == TARGET_FILE)
-		return option_fail(p, "--%s is a table of a machine at this moment: "
+		return option_fail(p, "--%s prints the present table of a machine: "
 		    "it takes no command, capture or --format=prom",
 		    are_sites ? "sites" : "slab");
 	r = option_none_of(p, of_levels, BASE_NELEM(of_levels), are_sites ?
