@@ -926,7 +926,7 @@ make_userfaultfd(void)
 	return fd == -1 ? -errno : move_high(fd);
 }
 
-/* fd below 0: there is none, because of that error. */
+/* fd: a negative errno if there is no descriptor. */
 static NOINLINE void
 send_writes(int sock, int fd, bool guard)
 {

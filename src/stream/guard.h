@@ -1,18 +1,18 @@
 /*
- * guard: the shared memory by which a target counts who touches its pages, layout
- * only.  The target makes it, a memfd sealed against shrinking and growing, and sends
- * it to its node (struct ring_writes).  Each side takes the other's words as outside
- * data and reads each of them once.
+ * guard: the layout of the shared memory in which a target counts touches of its pages.
+ * The target makes it, a memfd sealed against shrinking and growing, and sends it to its
+ * node (struct ring_writes).  Each side treats the words of the other as outside data and
+ * reads each of them once.
  *
  * Vocabulary
- *	guarded page	one without access (PROT_NONE) until its first touch in an
+ *	guarded page	a page without access (PROT_NONE) until its first touch in an
  *			epoch: a signal handler of the library counts the touch and
- *			gives the access back.
- *	epoch		begins when all guarded pages are closed.
- *	armed		each thread of the target has Syscall User Dispatch, so that
- *			no system call meets a closed page.
+ *			restores the access.
+ *	epoch		the time from one closing of all guarded pages to the next.
+ *	armed		said of a thread with Syscall User Dispatch, none of whose
+ *			system calls meets a closed page.
  *	bank		one of two tables of counts; a request changes the bank, so
- *			that the node reads the counts of the ranges before it.
+ *			that the node can still read the counts of the former ranges.
  */
 #ifndef STREAM_GUARD_H
 #define STREAM_GUARD_H
@@ -28,9 +28,9 @@
 #define GUARD_CPUS 1024
 #define GUARD_BANKS 2
 #define GUARD_EPOCH_US (1000000 / 15)
-#define GUARD_LEASE 45	/* epochs without a beat of the node, after which the guard ends */
+#define GUARD_LEASE 45	/* the guard ends after so many epochs without the node's heartbeat */
 
-/* As /proc/PID/maps shows it. */
+/* The name of the area in /proc/PID/maps. */
 #define GUARD_AREA_NAME "pagek-guard"
 
 /* Pages first to first + pages - 1 of the table of counts. */
@@ -41,26 +41,26 @@ struct guard_range {
 };
 
 enum guard_state {
-	GUARD_ARMING = 1,	/* `why` says what it waits for, if anything */
+	GUARD_ARMING = 1,	/* `why`: the reason for the delay, if any */
 	GUARD_ON,
-	GUARD_ENDED,		/* for good: all pages are open, `why` says why */
+	GUARD_ENDED,		/* for good: all pages are open; `why`: the reason */
 };
 
-/* Why it is not armed, or has ended; with `detail`. */
+/* The reason why the guard is not armed, or has ended.  After ';': the `detail`. */
 enum guard_why {
 	GUARD_NOT = 0,
 	GUARD_ASKED,		/* the node has ended it */
-	GUARD_LEFT,		/* the node has gone */
+	GUARD_LEFT,		/* the node has no heartbeat */
 	GUARD_KERNEL,		/* no Syscall User Dispatch; errno */
 	GUARD_MEMORY,		/* no memory, or too many mappings */
-	GUARD_SECCOMP,		/* a thread has a filter; its id */
+	GUARD_SECCOMP,		/* a thread has a filter of system calls; its id */
 	GUARD_TRACED,		/* a debugger is attached; its process id */
 	GUARD_BLOCKED,		/* a thread blocks a signal that is needed; its id */
 	GUARD_WAITS,		/* a thread waits in a call that a signal would end; its id */
 	GUARD_SLOW,		/* a thread has not answered yet; its id */
 	GUARD_THREADS,		/* too many threads; at most */
 	GUARD_HANDLER,		/* the program uses SIGSYS or SIGURG; the signal */
-	GUARD_FAULT,		/* the program has got a SIGSEGV or SIGSYS of its own; the signal */
+	GUARD_FAULT,		/* the program itself caused a SIGSEGV or SIGSYS; the signal */
 	GUARD_STACK,		/* a thread uses the pages as its stack; its id */
 	GUARD_CALL,		/* a system call that cannot be watched; its number */
 	GUARD_RANGE,		/* no page of the ranges can be guarded */
@@ -68,30 +68,30 @@ enum guard_why {
 };
 
 struct guard_area {
-	/* The node's words. */
-	_Atomic uint32_t wanted;	/* 0: end it */
-	_Atomic uint32_t number;	/* of the request, from 1 on, stored last */
-	_Atomic uint32_t beat;		/* counted up twice a second, by who reads the counts */
+	/* Written by the node. */
+	_Atomic uint32_t wanted;	/* 0: end the guard */
+	_Atomic uint32_t number;	/* of the request, from 1 on; stored after its members */
+	_Atomic uint32_t beat;		/* heartbeat: counted up twice a second */
 	uint32_t ranges;
 	uint32_t nodes;			/* columns of the table of counts */
 	struct guard_range range[GUARD_RANGES];
-	uint8_t column[GUARD_CPUS];	/* of a processor */
-	/* The target's. */
+	uint8_t column[GUARD_CPUS];	/* the column of each processor */
+	/* Written by the target. */
 	_Alignas(64) _Atomic uint32_t version;
-	_Atomic uint32_t heeded;	/* number of the request that it counts by */
+	_Atomic uint32_t heeded;	/* number of the request by which it counts */
 	_Atomic uint32_t state;		/* enum guard_state */
 	_Atomic uint32_t why;		/* enum guard_why; stored after `detail` */
 	_Atomic uint32_t detail;
-	_Atomic uint32_t call_ns;	/* what a system call costs more while armed */
+	_Atomic uint32_t call_ns;	/* added to a system call while armed */
 	_Atomic uint32_t left_out;	/* pages of the ranges that cannot be guarded */
-	_Atomic uint64_t epochs;	/* begun */
-	_Atomic uint64_t cut;		/* of these, all pages were opened before the end */
+	_Atomic uint64_t epochs;	/* that have begun */
+	_Atomic uint64_t cut;		/* epochs in which all pages were opened before the end */
 	_Atomic uint64_t calls;		/* system calls of the program while armed */
-	/* By page, column, and read or write. */
+	/* Indexed by guard_place(). */
 	_Alignas(64) _Atomic uint32_t count[GUARD_BANKS][GUARD_PAGES * GUARD_NODES * 2];
 };
 
-/* Where the count of a page is in its bank. */
+/* The index of a page's count in its bank. */
 static inline size_t
 guard_place(uint32_t page, uint32_t columns, uint32_t column, int write)
 {

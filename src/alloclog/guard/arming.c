@@ -1,8 +1,8 @@
 /*
- * Only a thread itself can begin or end its dispatch.  So each gets a SIGURG: nothing
- * happens to a process that gets it without a handler, as after an exec.  If the thread
- * waits in a call that the signal ends, the call is made again; a thread is not asked
- * while that would make it wait for much longer.
+ * Only a thread itself can begin or end its dispatch, so each thread is asked by a
+ * SIGURG.  A process without a handler, as after an exec, ignores this signal.  If the
+ * signal ends a call in which the thread waits, the call is repeated; a thread is not
+ * asked while repeating its call would prolong it much.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,9 +24,9 @@
 #define DISPATCH_ON 1
 #define BLOCK 1		/* SYSCALL_DISPATCH_FILTER_BLOCK */
 #define RESTORER 0x04000000
-#define ASK_AGAIN 45	/* epochs */
-#define LONGER_MS 1000	/* that a call in progress may last longer, once */
-#define MEASURED 32	/* calls */
+#define ASK_AGAIN 45	/* epochs until an unanswered signal is sent again */
+#define LONGER_MS 1000	/* maximum by which a repeated call may last longer */
+#define MEASURED 32	/* calls whose time is measured */
 #define TEXT 2048
 #define SIGNALS 64
 
@@ -42,14 +42,14 @@ static const struct {
 	uint64_t mask;
 } ours[] = {
 	{ SIGSEGV, guard_on_fault, SA_SIGINFO | SA_ONSTACK, ~UINT64_C(0) },
-	/* A call that waits is interrupted by the program's signals. */
+	/* No signal is blocked: the program's signals must interrupt a call that waits. */
 	{ SIGSYS, guard_on_call, SA_SIGINFO | SA_NODEFER, 0 },
 	{ SIGURG, guard_on_ask, SA_SIGINFO | SA_RESTART, ~GUARD_NEEDED },
 };
 
 #define OURS (sizeof(ours) / sizeof(ours[0]))
 
-/* Kept by a fork: the program's, while ours is in place. */
+/* The program's actions while ours are in place.  A fork keeps them. */
 static struct {
 	_Atomic bool taken;
 	struct guard_action action;
@@ -81,7 +81,7 @@ guard_programs_action(int sig)
 	    &theirs[i].action : NULL;
 }
 
-/* A thread without dispatch may have seen ours, and now puts it back. */
+/* A thread without dispatch may have read our action and may now set it again. */
 void
 guard_set_programs_action(int sig, const struct guard_action *new)
 {
@@ -116,7 +116,7 @@ guard_restore_signal(int sig)
 	unsigned i = index_of(sig);
 	struct guard_action old;
 
-	/* A thread without dispatch may have set another one. */
+	/* A thread without dispatch may have set another action. */
 	if (!atomic_exchange(&theirs[i].taken, false) ||
 	    signal_action(sig, NULL, &old) != 0 ||
 	    old.handler != (void *)ours[i].handler ||
@@ -162,7 +162,7 @@ guard_has_signals(void)
 	return all;
 }
 
-/* Kept by a fork: bits that the program has set, and the kernel does not have. */
+/* By signal, the bits of the program's mask that the kernel's lacks.  A fork keeps them. */
 static _Atomic uint64_t hidden_of[SIGNALS + 1];
 
 uint64_t
@@ -184,7 +184,7 @@ is_same(const struct guard_action *a, const struct guard_action *b)
 	return a->handler == b->handler && a->flags == b->flags && a->mask == b->mask;
 }
 
-/* Changes a mask, unless the program sets another action meanwhile. */
+/* Changes the mask, unless the program sets another action meanwhile. */
 static void
 set_mask(int sig, const struct guard_action *was, uint64_t mask)
 {
@@ -195,7 +195,7 @@ set_mask(int sig, const struct guard_action *was, uint64_t mask)
 		(void)signal_action(sig, &old, NULL);
 }
 
-/* A handler that runs with SIGSYS blocked could make no system call. */
+/* A handler that runs with SIGSYS blocked cannot make a system call. */
 void
 guard_hide_masks(void)
 {
@@ -251,7 +251,7 @@ now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* A call of the program's against one of ours. */
+/* Compares the time of a dispatched call with that of a direct one. */
 static void
 measure(struct guard *g)
 {
@@ -270,7 +270,7 @@ measure(struct guard *g)
 	    (uint32_t)((t1 - t0 - (t2 - t1)) / MEASURED) : 0);
 }
 
-/* The kernel gives a handler's context the stack back when it returns. */
+/* When the handler returns, the kernel sets the alternate stack of its context. */
 static void
 lend_stack(struct slot *s, ucontext_t *uc)
 {
@@ -280,7 +280,7 @@ lend_stack(struct slot *s, ucontext_t *uc)
 	s->lent = true;
 }
 
-/* A call that the signal has ended is made again. */
+/* Repeats a call that the signal has ended. */
 static void
 call_again(const struct slot *s, ucontext_t *uc)
 {
@@ -301,7 +301,7 @@ is_alive(const struct guard *g)
 	return state == GUARD_ON || state == GUARD_ARMING;
 }
 
-/* For the signals' actions.  False: another thread has it, and goes on. */
+/* The lock for changes of signal actions.  False: another thread holds it. */
 static bool
 lock_signals(struct guard *g)
 {
@@ -309,8 +309,8 @@ lock_signals(struct guard *g)
 }
 
 /*
- * Without a thread that has dispatch the program has its own actions.  One that is
- * being asked counts, so that it finds our handlers.
+ * Restores the program's actions when no thread has dispatch.  A thread that has been
+ * asked counts, because it needs our handler.
  */
 static void
 restore_if_last(struct guard *g)
@@ -337,7 +337,7 @@ guard_leave(struct guard *g, ucontext_t *uc)
 	if (s == NULL || atomic_load(&s->state) != SLOT_ARMED)
 		return;
 	s->selector = 0;
-	/* A filter that the program is about to install might kill for it. */
+	/* In a hurry, the program may be about to install a filter that kills for this. */
 	if (atomic_load(&g->hurry) == 0)
 		(void)CALL(SYS_prctl, DISPATCH, DISPATCH_OFF, 0, 0, 0);
 	*mask_of(uc) |= s->hidden;
@@ -372,7 +372,7 @@ arm(struct guard *g, struct slot *s, ucontext_t *uc)
 		guard_stop(g, GUARD_STACK, s->tid);
 		return;
 	}
-	/* A thread that another one shares its storage with is no thread of libc's. */
+	/* Another thread has the same thread-local storage: libc did not create this one. */
 	if (guard_slot != NULL) {
 		guard_stop(g, GUARD_THREADS, s->tid);
 		return;
@@ -392,7 +392,7 @@ arm(struct guard *g, struct slot *s, ucontext_t *uc)
 	}
 	lend_stack(s, uc);
 	atomic_store(&s->state, SLOT_ARMED);
-	/* If the guard ends now, its thread has seen that state, or this one sees the end. */
+	/* If the guard ends now, its thread sees this state, or this thread sees the end. */
 	if (is_alive(g))
 		measure(g);
 	else
@@ -406,7 +406,7 @@ is_slot(const struct guard *g, const struct slot *s)
 	    ((uintptr_t)s - (uintptr_t)g->slot) % sizeof(*s) == 0;
 }
 
-/* Else it is the program's, which ignores it. */
+/* Ignores a SIGURG that the guard has not sent, as the program does. */
 void
 guard_on_ask(int sig, siginfo_t *si, void *context)
 {
@@ -424,7 +424,7 @@ guard_on_ask(int sig, siginfo_t *si, void *context)
 		atomic_store(&s->state, SLOT_LEFT);
 }
 
-/* --- by the guard's thread ------------------------------------------------------- */
+/* --- in the guard's thread ------------------------------------------------------- */
 
 int
 guard_read_file(const char *path, char *text, size_t size)
@@ -464,7 +464,7 @@ read_of_thread(uint32_t tid, const char *name, char *text, size_t size)
 	return guard_read_file(path, text, size);
 }
 
-/* The text behind "\nNAME:" and blanks; "" without it. */
+/* The text after "\nNAME:" and blanks; "": there is no such line. */
 static const char *
 field(const char *text, const char *name)
 {
@@ -536,7 +536,7 @@ is_short(uintptr_t address)
 	    t.tv_sec < LONGER_MS / 1000;
 }
 
-/* A call that a handler ends may be made again without harm. */
+/* True if a call that a signal ends can be repeated without harm. */
 static bool
 may_be_repeated(long nr, const uint64_t a[6])
 {
@@ -613,7 +613,7 @@ send_ask(struct guard *g, struct slot *s)
 	si.si_uid = (uid_t)CALL(SYS_getuid);
 	si.si_value.sival_ptr = s;
 	s->asked_epochs = 0;
-	/* If it is locked for longer, there is no further guard. */
+	/* The lock is never waited for: the thread is asked again later. */
 	if (!lock_signals(g))
 		return;
 	if (guard_take_signals(g))
@@ -624,7 +624,7 @@ send_ask(struct guard *g, struct slot *s)
 		atomic_store(&s->state, SLOT_LEFT);
 }
 
-/* True if the thread counts: it lives. */
+/* False: the thread has ended. */
 static bool
 ask_thread(struct guard *g, uint32_t tid, bool ask)
 {
@@ -655,7 +655,7 @@ ask_thread(struct guard *g, uint32_t tid, bool ask)
 			atomic_store(&s->state, SLOT_LEFT);
 		return true;
 	}
-	/* Each time may cost the thread a little. */
+	/* Do not disturb a thread in each epoch. */
 	if (s->asked_epochs++ < 2)
 		return true;
 	if ((number_of(text, "SigBlk", 16) &

@@ -1,10 +1,10 @@
 /*
- * System calls of armed threads.  A handler opens the pages that a call needs, and
- * makes the call itself, with the program's signal mask, so that signals interrupt it
- * as ever.  Arguments that are not known to this file mean all pages.
+ * System calls of armed threads.  A handler opens the pages that a call needs and makes
+ * the call itself, with the program's signal mask, so that signals interrupt it as
+ * usual.  For a call whose arguments this file does not know, it opens all pages.
  *
- * A thread leaves for calls that begin or end a thread, a process or an image, and the
- * guard ends for those that would not do with a further thread, or with dispatch.
+ * A thread leaves for calls that create or end a thread, a process or an image.  The
+ * guard ends for calls that do not work with an additional thread or with dispatch.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,36 +23,36 @@
 #ifdef GUARD_BUILT
 
 #define DISPATCHED 2	/* si_code of our SIGSYS */
-#define FIXED 4096	/* bytes that a pointer without a length leads to, at most */
-#define VECTOR 16	/* buffers of a call that are looked at one by one */
+#define FIXED 4096	/* maximum of bytes behind a pointer without a length */
+#define VECTOR 16	/* maximum of iovecs of a call that are read */
 #define FIRST_THREAD_SIGNAL 32	/* of libc's own two */
 #define ADVICE_FILLS 22		/* MADV_POPULATE_READ and later ones */
-#define GONE_MS 200		/* that the guard's thread has to end */
+#define GONE_MS 200		/* time for the guard's thread to end */
 
 enum kind {
-	ALL,		/* not known: all pages are open during the call */
-	PLAIN,		/* `fixed` and the buffer tell all pages */
+	ALL,		/* unknown: all pages are open during the call */
+	PLAIN,		/* `fixed` and the buffer give all pages */
 	LEAVE,
 	END,
-	MAP,		/* changes mappings from its first argument on, as long as its second */
-	MAP_ADVICE,	/* madvise(2): some fill pages */
+	MAP,		/* changes the mappings at its first argument, with its second as length */
+	MAP_ADVICE,	/* madvise(2): some advice fills pages */
 	MAP_NEW,	/* mmap(2) */
 	MAP_MOVE,	/* mremap(2) */
 	MAP_HEAP,	/* brk(2) */
-	VECTORS,	/* struct iovec of argument 1, as many as argument 2 */
-	MESSAGE,	/* struct msghdr of argument 1 */
+	VECTORS,	/* argument 1: an array of struct iovec; argument 2: its length */
+	MESSAGE,	/* argument 1: a struct msghdr */
 	ACTION, MASK, RETURN, STACK, SUSPEND,
-	WITH_MASK3, WITH_MASK4,	/* a signal mask for the time of the call */
-	WITH_MASK5,	/* argument 5 leads to its address and size */
+	WITH_MASK3, WITH_MASK4,	/* that argument is a signal mask for the call */
+	WITH_MASK5,	/* argument 5 points to the address and size of a signal mask */
 	CONTROL,	/* prctl(2) */
 	CLONE, CLONE3,
 	KILL,		/* tgkill(2) and its like: libc's own signals */
 };
 
-/* buf, len: which arguments are a buffer and its length in units; 0 in unit: none. */
+/* buf, len: the arguments that are a buffer and its length in units; unit 0: no buffer. */
 struct shape {
 	uint8_t kind;
-	uint8_t fixed;		/* bits: arguments that may point to something short */
+	uint8_t fixed;		/* bits: arguments that may point to at most FIXED bytes */
 	uint8_t buf, len, unit;
 	bool writes;		/* the kernel writes to the buffer */
 };
@@ -179,7 +179,7 @@ static const struct shape shapes[CALLS] = {
 	[SYS_execveat] = KIND(LEAVE),
 	[SYS_exit] = KIND(LEAVE),
 	[SYS_exit_group] = KIND(LEAVE),
-	/* The guard's thread would keep other rights, or be in the way. */
+	/* The guard's thread would keep its rights, or the kernel refuses two threads. */
 	[SYS_setuid] = KIND(END),
 	[SYS_setgid] = KIND(END),
 	[SYS_setreuid] = KIND(END),
@@ -195,7 +195,7 @@ static const struct shape shapes[CALLS] = {
 	[SYS_seccomp] = KIND(END),
 	[SYS_ptrace] = KIND(END),
 	[SYS_arch_prctl] = KIND(END),
-	/* The kernel would use pages between two calls. */
+	/* The kernel uses pages after the call has returned. */
 	[SYS_io_setup] = KIND(END),
 	[SYS_io_submit] = KIND(END),
 	[SYS_userfaultfd] = KIND(END),
@@ -204,7 +204,7 @@ static const struct shape shapes[CALLS] = {
 	    false },
 };
 
-/* A call in the handler. */
+/* A system call while its handler runs. */
 struct call {
 	struct guard *g;
 	struct slot *s;
@@ -215,12 +215,12 @@ struct call {
 	struct span span[GUARD_SPANS];
 	bool write[GUARD_SPANS];
 	unsigned spans;
-	bool too_many;		/* pages for the spans */
+	bool too_many;		/* more spans than fit */
 };
 
 /* --- memory of the program ------------------------------------------------------- */
 
-/* False: the kernel would return EFAULT. */
+/* False: the kernel returns EFAULT. */
 static bool
 copy(const struct call *c, void *ours, long theirs, size_t n, int nr)
 {
@@ -275,7 +275,7 @@ add_arguments(struct call *c, const struct shape *shape)
 		    shape->writes);
 }
 
-/* Of the part of a span in a piece: opens it, unless that has been done, and counts. */
+/* Opens the part of a span that lies in a piece, and counts, unless it is open. */
 static void
 open_part(struct call *c, const struct piece *p, uintptr_t lo, uintptr_t hi,
     bool write)
@@ -292,7 +292,7 @@ open_part(struct call *c, const struct piece *p, uintptr_t lo, uintptr_t hi,
 		guard_note(c->g, p, at, epoch, write);
 }
 
-/* The pages are pinned, so that none is closed. */
+/* The caller has pinned the pages, so they stay open. */
 static void
 open_span(struct call *c, unsigned i)
 {
@@ -311,8 +311,9 @@ open_span(struct call *c, unsigned i)
 }
 
 /*
- * Adds pins to those of a call that this one has interrupted, unless a jump has left
- * that call: then its frame is further in.  Returns the depth for end_pins().
+ * Adds pins to those of the calls that this one has interrupted.  A call whose frame lies
+ * below this one's was left by a longjmp(3); its pins are dropped.  Returns the depth
+ * for end_pins().
  */
 static uint32_t
 set_pins(struct call *c, bool all)
@@ -358,7 +359,7 @@ open_all(struct call *c)
 	atomic_store(&c->s->busy, 0);
 }
 
-/* With all pages open. */
+/* Makes the call with all pages open. */
 static long
 make_open(struct call *c, bool changes)
 {
@@ -385,7 +386,7 @@ make_with(struct call *c, long (*how)(struct call *))
 	depth = set_pins(c, false);
 	for (unsigned i = 0; i < c->spans; i++)
 		met |= span_meets(&c->g->hull, c->span[i].lo, c->span[i].hi);
-	/* Also without pages to open: they may just be closed for another request. */
+	/* While pages are being closed, the ranges may be those of another request. */
 	if (met || atomic_load(&c->g->closing) != 0) {
 		atomic_store(&c->s->busy, 1);
 		guard_await_closing(c->g);
@@ -418,7 +419,7 @@ add_vectors(struct call *c, long at, uint64_t n, bool write)
 	return true;
 }
 
-/* The structures may lie in closed pages: a copy fails, and all are opened. */
+/* False: a structure lies in a closed page; the caller opens all pages. */
 static bool
 add_message(struct call *c, bool write)
 {
@@ -474,7 +475,7 @@ change_mask(struct call *c)
 	return 0;
 }
 
-/* A mask for the time of the call must leave the signals that we need. */
+/* A signal mask for the call must not block the signals that the guard needs. */
 static long
 make_with_mask(struct call *c, unsigned i)
 {
@@ -523,7 +524,7 @@ make_with_mask5(struct call *c)
 	return make(c);
 }
 
-/* Of a signal that is ours the program sees and sets its own. */
+/* For a signal that the guard has taken, the program reads and sets its own action. */
 static long
 change_ours(struct call *c, const struct guard_action *theirs)
 {
@@ -544,7 +545,7 @@ change_ours(struct call *c, const struct guard_action *theirs)
 	return 0;
 }
 
-/* Handlers run without signals that we need in their masks, unseen by the program. */
+/* Removes the signals that the guard needs from a handler's mask; hides that. */
 static long
 change_action(struct call *c)
 {
@@ -572,7 +573,7 @@ change_action(struct call *c)
 	return to != 0 && !copy_out(c, to, &old, sizeof(old)) ? -EFAULT : 0;
 }
 
-/* The kernel gives the stack back when a handler returns. */
+/* When this handler returns, the kernel sets the alternate stack of its context. */
 static long
 change_stack(struct call *c)
 {
@@ -640,7 +641,7 @@ meets_pages(const struct call *c, enum kind kind)
 	return meets;
 }
 
-/* While a call that meets no range is made, no pieces are made of new ranges. */
+/* `busy` keeps new ranges from becoming pieces during a call that meets no range. */
 static long
 change_mapping(struct call *c, enum kind kind)
 {
@@ -694,12 +695,12 @@ await_end_of_guard(struct guard *g)
 		return;
 	for (int ms = 0; ms < GONE_MS && (helper = atomic_load(&g->helper)) != 0;
 	    ms += 10)
-		/* The kernel wakes it as another process's. */
+		/* The kernel's wake at a thread's end is not FUTEX_PRIVATE. */
 		(void)CALL(SYS_futex, (long)&g->helper, FUTEX_WAIT, helper,
 		    (long)&ts, 0, 0);
 }
 
-/* The thread makes its call once more, without dispatch, and all pages are open. */
+/* Makes the thread repeat its call without dispatch, with all pages open. */
 static void
 leave(struct call *c, bool ends)
 {
@@ -715,7 +716,7 @@ leave(struct call *c, bool ends)
 		await_end_of_guard(c->g);
 }
 
-/* A process that shares our memory has neither handlers nor dispatch of ours. */
+/* True if the new process shares this memory: it would have no dispatch. */
 static bool
 shares_memory(const struct call *c)
 {

@@ -6,7 +6,7 @@
 #ifdef GUARD_BUILT
 
 #define WRITES 2	/* in the processor's error code */
-#define FAULT_TRIES 2	/* of a fault that nobody knows: its page may have been opened meanwhile */
+#define FAULT_TRIES 2	/* repetitions of an instruction whose page may have been opened */
 
 static uint32_t
 column_now(const struct guard *g)
@@ -57,7 +57,7 @@ open_page(struct guard *g, uintptr_t addr, uintptr_t sp, bool write)
 	if (p == NULL || atomic_load(&g->stale) != 0 ||
 	    atomic_load(&g->state) != GUARD_ON)
 		return false;
-	/* The kernel could not deliver another signal there. */
+	/* The stack lies in a range: the kernel could not deliver another signal on it. */
 	if (meets_ranges(g, sp, sp + 1)) {
 		guard_stop(g, GUARD_STACK, (uint32_t)CALL(SYS_gettid));
 		return true;
@@ -65,14 +65,14 @@ open_page(struct guard *g, uintptr_t addr, uintptr_t sp, bool write)
 	if (CALL(SYS_mprotect, (long)(addr & ~(uintptr_t)(GUARD_PAGE - 1)),
 	    GUARD_PAGE, PROT_READ | PROT_WRITE) != 0)
 		return false;
-	/* Not before it is open; if the next epoch has begun, it is closed again. */
+	/* Count after opening; if the next epoch has begun, the page is closed again. */
 	guard_note(g, p, addr, epoch, write);
 	return true;
 }
 
 /*
- * Its page may have been opened for another reason since, so the instruction is tried
- * again before the program hears of it.
+ * Another thread may have opened the page since the fault, so the instruction is
+ * repeated before the program gets the signal.
  */
 static bool
 may_try_again(struct slot *s, uintptr_t addr, uintptr_t pc)
@@ -102,7 +102,7 @@ is_ours(struct guard *g, const siginfo_t *si, const ucontext_t *uc)
 	return opened || may_try_again(s, addr, pc);
 }
 
-/* On the alternate stack if there is one, with all signals blocked. */
+/* Runs on the alternate stack if there is one, with all signals blocked. */
 void
 guard_on_fault(int sig, siginfo_t *si, void *context)
 {
@@ -124,7 +124,7 @@ guard_foreign(struct guard *g, int sig, siginfo_t *si, ucontext_t *uc)
 	guard_restore_signal(sig);
 	if (sig == SIGSEGV && si->si_code > 0)
 		return;		/* the instruction faults again */
-	/* Not before this handler has returned. */
+	/* The signal is delivered after this handler has returned. */
 	(void)CALL(SYS_rt_sigprocmask, SIG_BLOCK, (long)&bit, 0, sizeof(bit));
 	(void)CALL(SYS_rt_tgsigqueueinfo, CALL(SYS_getpid), CALL(SYS_gettid), sig,
 	    (long)si);

@@ -17,11 +17,11 @@
 #define STACK (128 * 1024)	/* of the guard's thread */
 #define STORAGE (64 * 1024)	/* thread-local, below its thread pointer */
 #define THREAD_NAME "pagek-guard"
-#define IDLE_MS 100		/* that a thread has to read the pieces */
-#define CLOSING_MS 20		/* a wait for the guard's thread, at a time */
-#define END_EPOCHS 15		/* between two looks for threads that have dispatch */
-#define GRACE_EPOCHS 30		/* that a fault on a page may be under way after it was opened */
-#define TRACER_EPOCHS 15	/* between two looks for a debugger */
+#define IDLE_MS 100		/* maximum time for which a thread reads the pieces */
+#define CLOSING_MS 20		/* of one wait for the guard's thread */
+#define END_EPOCHS 15		/* between two scans for threads with dispatch */
+#define GRACE_EPOCHS 30		/* time for faults that were raised before a page was opened */
+#define TRACER_EPOCHS 15	/* between two checks for a debugger */
 
 struct guard *guard_now;
 
@@ -47,7 +47,7 @@ make_file(void)
 
 	if (fd == -1)
 		return -errno;
-	/* Away from programs that open and close by number. */
+	/* A high number: programs may use low ones without opening them. */
 	high = call_fcntl(fd, F_DUPFD_CLOEXEC, 200);
 	if (high != -1) {
 		call_close(fd);
@@ -61,7 +61,7 @@ make_file(void)
 	return -ENOMEM;
 }
 
-/* Neither is in a forked child. */
+/* A forked child has neither of the two mappings. */
 static bool
 map_memory(struct guard *g, int fd)
 {
@@ -110,7 +110,7 @@ guard_make(void)
 		call_close(fd);
 		return -ENOMEM;
 	}
-	/* A child of a fork that has called no handlers. */
+	/* This may be a forked child in which no fork handler ran. */
 	guard_forked();
 	atomic_store(&g->state, 0);
 	g->ranges = 0;
@@ -142,7 +142,7 @@ guard_begin(void)
 	g->pid = (pid_t)syscall(SYS_getpid);
 	g->stream = produce_stream();
 	atomic_store(&g->state, GUARD_ARMING);
-	/* The thread pointer leads to itself; what lies below it is all zeros. */
+	/* The thread pointer points to itself; thread-local variables below it are zero. */
 	storage = (uintptr_t *)(void *)(g->stack + STACK - 256);
 	*storage = (uintptr_t)storage;
 	stack = (uintptr_t *)(void *)(g->stack + STACK - 256 - STORAGE) - 4;
@@ -181,7 +181,7 @@ open_part(uintptr_t lo, uintptr_t hi)
 {
 	if (CALL(SYS_mprotect, (long)lo, (long)(hi - lo), PROT_READ | PROT_WRITE) == 0)
 		return;
-	/* A part is no longer mapped: that is no reason to leave another one closed. */
+	/* A part is no longer mapped: open the others page by page. */
 	for (; lo < hi; lo += GUARD_PAGE)
 		(void)CALL(SYS_mprotect, (long)lo, GUARD_PAGE,
 		    PROT_READ | PROT_WRITE);
@@ -224,7 +224,7 @@ guard_forget_pieces(struct guard *g, const struct slot *me)
 		(void)CALL(SYS_nanosleep, (long)&ts, 0);
 }
 
-/* Not while the caller closes pages. */
+/* Do not call it while closing pages: it waits for that. */
 void
 guard_stop(struct guard *g, enum guard_why why, uint32_t detail)
 {
@@ -275,7 +275,7 @@ end_closing(struct guard *g)
 	    0);
 }
 
-/* The node's request is outside data.  True: it is a new one, and good. */
+/* The node's request is outside data.  False: it is not valid. */
 static bool
 read_request(struct guard *g, uint32_t number)
 {
@@ -305,7 +305,7 @@ read_request(struct guard *g, uint32_t number)
 	return true;
 }
 
-/* Opens all; later epochs count by the node's new request. */
+/* Opens all pages if the node has a new request; later epochs count by it. */
 static void
 heed_request(struct guard *g)
 {
@@ -346,8 +346,8 @@ pins_have(const struct pins *p, uintptr_t at)
 }
 
 /*
- * Pins are read while pages are being closed.  One that changes meanwhile is of a call
- * that has ended, or of a thread that waits until they are closed.
+ * Pins are read while pages are being closed.  A pin that changes meanwhile belongs to a
+ * call that has ended, or to a thread that waits in guard_await_closing().
  */
 static bool
 is_pinned(const struct guard *g, uintptr_t at)
@@ -398,7 +398,7 @@ close_pages(struct guard *g, uint32_t leaves)
 			goto out;
 		atomic_store(&g->stale, 0);
 	}
-	/* No thread can make a new one now, nor set a handler, unseen. */
+	/* From here on, no thread can create another one or set a handler unnoticed. */
 	if (!lives(g) || !guard_has_signals())
 		goto out;
 	(void)atomic_compare_exchange_strong(&g->state, &arming, GUARD_ON);
@@ -428,7 +428,7 @@ begin_epoch(struct guard *g)
 		return;
 	}
 	if (unarmed > 0) {
-		/* It may change mappings and handlers. */
+		/* An unarmed thread may change mappings and handlers. */
 		begin_closing(g);
 		if (atomic_load(&g->opened_all) == 0)
 			guard_open(g, 0, UINTPTR_MAX);
@@ -465,7 +465,7 @@ check_tracer(struct guard *g, uint32_t n)
 		guard_stop(g, GUARD_TRACED, pid);
 }
 
-/* Another process of the node, or another node, knows nothing of the guard. */
+/* Stops a guard that the node no longer wants, or whose node has ended. */
 static void
 check_node(struct guard *g, uint32_t *beat, unsigned *quiet)
 {
@@ -481,9 +481,10 @@ check_node(struct guard *g, uint32_t *beat, unsigned *quiet)
 }
 
 /*
- * A fault may be under way to our handler; then threads leave, each at its next call.
- * The only thread of a process, if it has left, waits for us.  False: there is no time,
- * and the handlers stay, for threads that are still to leave.
+ * Waits for faults that were raised before the pages were opened; then threads leave,
+ * each at its next call.  If the program's only thread has left, it waits for this one,
+ * so there is nothing to wait for.  False: the guard ends at once, and the handlers stay
+ * for threads that have not left.
  */
 static bool
 wait_for_threads(struct guard *g)
@@ -517,7 +518,7 @@ run_guard(struct guard *g)
 	uint32_t beat = 0;
 	unsigned quiet = 0;
 
-	/* The program's descriptors are its own: this table is a copy. */
+	/* This thread has a copy of the table of descriptors; the program keeps its own. */
 	(void)CALL(SYS_close_range, 0, ~0U, 0);
 	(void)CALL(SYS_prctl, PR_SET_NAME, (long)THREAD_NAME);
 	guard_hide_masks();

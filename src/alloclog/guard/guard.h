@@ -10,37 +10,38 @@
  *	text.c		the few instructions that may make system calls directly
  *
  * Vocabulary
- *	closed		without access.  The guard's thread closes pages, at the begin
- *			of an epoch; handlers on the program's threads open them.
+ *	closed		said of a page without access.  The guard's thread closes pages
+ *			when an epoch begins; handlers on the program's threads open them.
  *	dispatch	Syscall User Dispatch: a system call of an armed thread becomes
  *			a SIGSYS.  Its handler opens the pages that the call needs and
  *			makes the call itself.
- *	pin		the pages of a call in progress, which stay open.
+ *	pin		a page that stays open because a call in progress needs it.
  *	leave		a thread leaves when it makes a call that no handler can make,
  *			such as fork(2): all pages are opened, its dispatch ends, and it
  *			makes the call itself.  It is armed again later.
  *	hidden		signals that the program believes blocked, but which must not
  *			be: the kernel kills a process with a blocked SIGSYS.
- *	lent		an alternate stack of ours, for a thread that has none.
+ *	lent		said of an alternate signal stack that the library gives to a
+ *			thread without one.
  *
  * Pages are closed only while each thread of the process is armed, none has left
- * meanwhile, and the handlers are ours.  Whatever is in doubt opens all pages: then the
- * program runs as without us.  A thread that is told to go makes its next system call
- * once more, without dispatch.
+ * meanwhile, and the handlers are the library's.  In any doubt, all pages are opened, and
+ * the program runs as without the library.  A thread that must leave makes its next
+ * system call once more, without dispatch.
  *
- * The guard's thread has no descriptor of the program, takes no signal, and waits for
- * no thread of the program.  It opens all pages when the node does not want the guard
- * any more or has no heartbeat, and ends when no thread is armed.
+ * The guard's thread has no descriptor of the program, handles no signal, and waits for
+ * no thread of the program.  It opens all pages when the node no longer wants the guard,
+ * or when the node's heartbeat stops.  It ends when no thread is armed.
  *
  * Known limits
- *	A stack of a coroutine within a range may end the program, unless its thread
- *	has an alternate stack, if a signal arrives before the stack's first touch in
- *	an epoch.
- *	A thread that has left sees our handlers of SIGSEGV and SIGSYS, if it asks for
- *	them while another thread is armed.
+ *	If the stack of a coroutine lies in a range and its thread has no alternate
+ *	stack, a signal before the first touch of that stack in an epoch ends the
+ *	program.
+ *	A thread that has left sees the library's handlers of SIGSEGV and SIGSYS if it
+ *	asks for them while another thread is armed.
  *	A call that waits keeps its pages open, so touches of them are not counted.
- *	A process that shares this memory, made before the guard, gets EFAULT.
- *	A thread that waits for at most a second may wait so much longer, once.
+ *	A process that shared this memory before the guard was made gets EFAULT.
+ *	A call with a timeout of at most a second may take twice its timeout, once.
  */
 #ifndef ALLOCLOG_GUARD_H
 #define ALLOCLOG_GUARD_H
@@ -60,9 +61,9 @@
 
 /*
  * Makes the area of a new guard and returns its descriptor, which the caller sends to
- * the node and closes; or a negative errno: -EALREADY: another guard has not gone yet;
- * -EOPNOTSUPP: not on this processor.  Then guard_begin() starts its thread;
- * without it nothing happens.  All signals are blocked meanwhile.
+ * the node and closes; or a negative errno: -EALREADY: the last guard has not ended yet;
+ * -EOPNOTSUPP: this processor is not supported.  guard_begin() then starts the guard's
+ * thread; before that, nothing is guarded.  Call both with all signals blocked.
  */
 int guard_make(void);
 void guard_begin(void);
@@ -79,8 +80,8 @@ void guard_forked(void);
 #define GUARD_PAGE 4096
 #define GUARD_PIECES 128
 #define GUARD_THREADS 256
-#define GUARD_DEPTH 4		/* calls, by handlers that interrupt calls */
-#define GUARD_SPANS 22		/* of a call */
+#define GUARD_DEPTH 4		/* nested calls of a thread, by handlers that interrupt calls */
+#define GUARD_SPANS 22		/* pinned spans of a call */
 #define GUARD_PIN_ALL UINT32_MAX
 #define GUARD_LENT 65536	/* bytes of an alternate stack */
 
@@ -88,7 +89,7 @@ void guard_forked(void);
 /* The kernel ends a process that blocks these when it needs them. */
 #define GUARD_NEEDED (SIGNAL_BIT(SIGSYS) | SIGNAL_BIT(SIGSEGV))
 
-/* As the kernel has it. */
+/* The kernel's struct sigaction. */
 struct guard_action {
 	void *handler;
 	unsigned long flags;
@@ -96,7 +97,7 @@ struct guard_action {
 	uint64_t mask;
 };
 
-/* A part of a range in one kind of memory, whole pages. */
+/* A part of a range that can be guarded: whole pages of one mapping. */
 struct piece {
 	uintptr_t lo, hi;
 	uint32_t first;		/* number of its first page in the table of counts */
@@ -104,7 +105,7 @@ struct piece {
 
 struct pieces {
 	unsigned n;
-	uintptr_t lo, hi;	/* all lie in between */
+	uintptr_t lo, hi;	/* bounds of all pieces */
 	uint32_t columns, bank;
 	struct piece at[GUARD_PIECES];
 };
@@ -114,8 +115,8 @@ struct span {
 };
 
 /*
- * The pages of a call in progress, also those that are in no range: a range may come
- * meanwhile.  Written before it counts in `depth`.
+ * The pages of a call in progress, also those outside of all ranges, because a range may
+ * be added meanwhile.  Written before `depth` includes it.
  */
 struct pins {
 	uintptr_t sp;		/* the handler's frame */
@@ -125,58 +126,58 @@ struct pins {
 
 enum slot_state {
 	SLOT_FREE,
-	SLOT_ASKED,	/* its signal is under way */
+	SLOT_ASKED,	/* the signal that asks it to arm has been sent */
 	SLOT_ARMED,
-	SLOT_LEFT,	/* without dispatch, at work as if there were no guard */
+	SLOT_LEFT,	/* without dispatch */
 };
 
-/* A thread.  Its memory stays: the kernel reads the selector. */
+/* A thread.  Its memory is never freed, because the kernel reads the selector. */
 struct slot {
 	_Alignas(64) volatile uint8_t selector;
 	_Atomic uint32_t state;
 	uint32_t tid;
-	_Atomic uint32_t busy;		/* reads the pieces */
-	_Atomic uint32_t depth;		/* calls in progress; each within the one before */
+	_Atomic uint32_t busy;		/* 1: it reads the pieces */
+	_Atomic uint32_t depth;		/* nested calls in progress */
 	struct pins pins[GUARD_DEPTH];
 	uint64_t hidden;
-	uintptr_t fault_addr, fault_pc;	/* the last one that nobody knew */
+	uintptr_t fault_addr, fault_pc;	/* the last fault outside of closed pages */
 	unsigned fault_tries;
 	bool lent;
 	char *stack;			/* to lend; NULL: none yet */
 	const void *tls;
-	int32_t ask_call;		/* the call it waited in when it was asked; -1 */
+	int32_t ask_call;		/* the call in which it waited when it was asked; -1: none */
 	uintptr_t ask_pc;
-	uint32_t asked_epochs;		/* ago */
-	bool seen;			/* by the last scan */
+	uint32_t asked_epochs;		/* epochs since it was asked */
+	bool seen;			/* the last scan has found it */
 };
 
-/* On pages that fork wipes. */
+/* Lies on pages that fork wipes. */
 struct guard {
 	_Atomic uint32_t state;		/* enum guard_state; 0: none */
 	_Atomic int32_t helper;		/* id of the guard's thread; 0: it has ended */
-	struct guard_area *area;	/* not in children */
+	struct guard_area *area;	/* not mapped in children */
 	char *stack;			/* of the guard's thread */
 	pid_t pid;
 	uint64_t stream;
-	_Atomic uint32_t wake;		/* a futex, of the guard's thread */
-	_Atomic uint32_t closing;	/* a futex; 1: pages are being closed, or pieces made */
-	_Atomic uint32_t leaves;	/* counted before all pages are opened for it */
-	/* The pieces may be wrong, and so are not used; then all pages are open. */
+	_Atomic uint32_t wake;		/* futex of the guard's thread */
+	_Atomic uint32_t closing;	/* futex; 1: pages are being closed, or pieces made */
+	_Atomic uint32_t leaves;	/* counted up before a leave opens all pages */
+	/* 1: the pieces may be wrong and are not used; all pages are open. */
 	_Atomic uint32_t stale;
-	_Atomic uint32_t opened_all;	/* in this epoch */
-	_Atomic uint32_t signals;	/* a lock: a thread sets their actions */
-	_Atomic uint32_t hurry;		/* it ends, and its thread at once */
-	_Atomic uint32_t gone;		/* ended, and threads leave with their next call */
+	_Atomic uint32_t opened_all;	/* 1: all pages were opened in this epoch */
+	_Atomic uint32_t signals;	/* lock for changes of signal actions */
+	_Atomic uint32_t hurry;		/* 1: the guard's thread must end at once */
+	_Atomic uint32_t gone;		/* 1: it has ended; threads leave at their next call */
 	_Atomic uint32_t epoch;
 	_Atomic uint32_t measured;	/* the cost of a call is known */
-	struct pieces pieces;		/* made with `closing`, while no slot is busy */
+	struct pieces pieces;		/* changed while `closing` is 1 and no slot is busy */
 	uint32_t ranges;
 	struct guard_range range[GUARD_RANGES];
 	uint32_t columns, bank;
-	struct span hull;		/* of the ranges */
-	struct slot other;		/* of threads without a slot */
+	struct span hull;		/* encloses the ranges */
+	struct slot other;		/* for threads without a slot */
 	struct slot slot[GUARD_THREADS];
-	_Atomic uint32_t opened[GUARD_PAGES];	/* the epoch in which it was opened */
+	_Atomic uint32_t opened[GUARD_PAGES];	/* epoch in which the page was last opened */
 };
 
 extern struct guard *guard_now;		/* NULL: there has been none */
@@ -195,14 +196,17 @@ long guard_spawn(unsigned long flags, void *stack, _Atomic int32_t *tid,
 /* guard.c */
 void guard_stop(struct guard *, enum guard_why, uint32_t detail);
 void guard_say(struct guard *, enum guard_why, uint32_t detail);
-/* Opens all pages of lo..hi - 1. */
+/* Opens the guarded pages in lo to hi - 1. */
 void guard_open(struct guard *, uintptr_t lo, uintptr_t hi);
-/* A mapping is about to change: nobody uses the pieces any more. */
+/* Call it before a mapping changes: no thread uses the pieces afterwards. */
 void guard_forget_pieces(struct guard *, const struct slot *me);
-/* Of a thread whose pin or state is set: pages that are opened now stay open. */
+/*
+ * Waits until pages are no longer being closed.  If the caller has set its pins or its
+ * state before, the pages that it opens then stay open.
+ */
 void guard_await_closing(struct guard *);
 
-/* pieces.c: by the guard's thread, while all is open.  False: there are none. */
+/* pieces.c: for the guard's thread, while all pages are open.  False: no pieces. */
 bool pieces_make(struct guard *);
 
 static inline const struct piece *
@@ -220,7 +224,7 @@ span_meets(const struct span *s, uintptr_t lo, uintptr_t hi)
 	return lo < s->hi && s->lo < hi;
 }
 
-/* Some of it is in a range. */
+/* True if a part of lo to hi - 1 is in a range. */
 static inline bool
 meets_ranges(const struct guard *g, uintptr_t lo, uintptr_t hi)
 {
@@ -236,33 +240,36 @@ meets_ranges(const struct guard *g, uintptr_t lo, uintptr_t hi)
 
 /* faults.c */
 void guard_on_fault(int, siginfo_t *, void *);
-/* It has been opened in that epoch, and is open unless the next one has begun. */
+/* True if the page was opened in that epoch; it is open until the next one begins. */
 bool guard_is_open(const struct guard *, const struct piece *, uintptr_t addr,
     uint32_t epoch);
-/* Counts the first touch of a page in that epoch, after it was opened. */
+/* Counts the first touch of a page in that epoch.  Open the page before. */
 void guard_note(struct guard *, const struct piece *, uintptr_t addr, uint32_t epoch,
     bool write);
-/* A signal that is the program's own: it gets it as without us. */
+/* Stops the guard and delivers a signal that the guard did not cause. */
 void guard_foreign(struct guard *, int sig, siginfo_t *, ucontext_t *);
 
 /* arming.c */
 void guard_on_ask(int, siginfo_t *, void *);
 /* Ends the dispatch of this thread when its handler returns. */
 void guard_leave(struct guard *, ucontext_t *);
-/* 0: all threads but ours are armed; else how many are not.  -1: there is no other. */
+/*
+ * The number of the program's threads that are not armed; -1: the program has no thread
+ * left.  With `ask`, they are asked to arm.
+ */
 int guard_scan(struct guard *, bool ask);
-/* False: the guard has been stopped. */
+/* Installs the guard's handlers.  False: the guard has been stopped. */
 bool guard_take_signals(struct guard *);
-/* Ours are still in place; takes over one that the program has put there. */
+/* False: the program had replaced a handler; it is installed again. */
 bool guard_has_signals(void);
 void guard_restore_signal(int sig);
 bool guard_is_default(const struct guard_action *, int sig);
-/* Masks of the program's other handlers: what of them the kernel does not have. */
+/* Signals that the mask of the program's handler of `sig` has, but not the kernel's. */
 uint64_t guard_hidden_of(int sig);
 void guard_hide(int sig, uint64_t bits);
 void guard_hide_masks(void);
 void guard_restore_masks(void);
-/* The program's action for SIGSEGV, SIGSYS and SIGURG; NULL: it is the kernel's. */
+/* The program's action for a signal that the guard has taken; NULL: it has not. */
 const struct guard_action *guard_programs_action(int sig);
 void guard_set_programs_action(int sig, const struct guard_action *);
 int guard_read_file(const char *path, char *text, size_t size);

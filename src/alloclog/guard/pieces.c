@@ -1,7 +1,7 @@
 /*
- * Only private memory of no file is guarded, to which the program has read and write
- * access: then a page's access is known when it is opened.  Memory of the library
- * grows down, or a fork wipes it.
+ * Only private anonymous memory with read and write access is guarded, so that the
+ * access of a page is known when it is opened.  The library's own memory is left out:
+ * it grows down, or a fork wipes it.
  */
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -11,7 +11,7 @@
 #ifdef GUARD_BUILT
 
 #define BUFFER 8192
-#define SPARE 4		/* the guard takes at most this part of the mappings that are left */
+#define SPARE 4		/* the guard takes at most one in SPARE of the mappings that are left */
 
 struct reader {
 	int fd;
@@ -40,7 +40,7 @@ next_byte(struct reader *r)
 	return (unsigned char)r->bytes[r->at++];
 }
 
-/* Without its end if it is too long.  False: there is none. */
+/* Cuts a line that is too long.  False: there is no further line. */
 static bool
 next_line(struct reader *r, char *line, size_t size)
 {
@@ -90,7 +90,7 @@ begins(const char *text, const char *with)
 	return true;
 }
 
-/* "lo-hi perms offset device inode name"; false: another line. */
+/* Reads a line "lo-hi perms offset device inode name"; false: it is another one. */
 static bool
 read_region(const char *line, struct region *m)
 {
@@ -214,7 +214,7 @@ pieces_make(struct guard *g)
 		asked += g->range[i].pages;
 	pages = pages_of(&g->pieces);
 	atomic_store(&g->area->left_out, asked - pages);
-	/* In the worst case each page is a mapping. */
+	/* In the worst case, each page becomes a mapping of its own. */
 	if (allowed < mappings || (allowed - mappings) / SPARE < pages) {
 		g->pieces.n = 0;
 		guard_say(g, GUARD_MEMORY, 0);

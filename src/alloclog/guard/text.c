@@ -1,9 +1,9 @@
 /*
- * The instructions that are exempt from dispatch, in one piece.  Nothing here uses a
- * thread's memory.
+ * The instructions that are exempt from dispatch, in one piece.  They use no
+ * thread-local memory.
  *
- * The restorer has the bytes by which unwinders and debuggers know a signal's frame.
- * The gap before it keeps it out of the function before.
+ * Unwinders and debuggers recognise a signal frame by the bytes of the restorer.  The nop
+ * before it separates it from the function before.
  */
 #include "guard.h"
 
@@ -54,7 +54,7 @@ __asm__(".pushsection .text, \"ax\", @progbits\n"
     "	ud2\n"
     ".size guard_sigreturn, . - guard_sigreturn\n"
 
-    /* Its stack has a function's address, and above it the argument. */
+    /* The new thread's stack holds a function's address and, above it, its argument. */
     ".globl guard_spawn\n"
     ".hidden guard_spawn\n"
     ".type guard_spawn, @function\n"

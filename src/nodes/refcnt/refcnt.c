@@ -241,7 +241,7 @@ explain(int err, char *why)
 	}
 }
 
-/* Pages of it that its guard counts. */
+/* The number of the target's pages that its guard counts. */
 static uint64_t
 guarded(const struct counted_target *t)
 {

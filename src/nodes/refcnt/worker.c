@@ -400,7 +400,7 @@ open_guard(struct work *w)
 	return err;
 }
 
-/* One that has ended for a reason that passes is asked for again. */
+/* Requests the guard again if it has ended for a temporary reason. */
 static int
 begin_guard(struct work *w)
 {

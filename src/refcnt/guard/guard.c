@@ -13,7 +13,7 @@
 
 #define WORDS (GUARD_PAGES * GUARD_NODES * 2)
 
-/* What the target was asked for. */
+/* The ranges that the target was asked to guard. */
 struct request {
 	uint32_t number;
 	unsigned n;
@@ -24,10 +24,10 @@ struct guard {
 	struct guard_area *area;
 	unsigned columns, nodes_of_column;
 	struct request now, before;
-	bool pending;		/* `now` has not been heeded: counts are of `before` */
+	bool pending;		/* the target still counts by `before`, not by `now` */
 	struct refcnt_range *found;
 	size_t found_cap;
-	uint32_t *last[GUARD_BANKS];	/* the counts as they were read last */
+	uint32_t *last[GUARD_BANKS];	/* the counts at the last read */
 };
 
 /* --- the area ---------------------------------------------------------------------- */
@@ -92,7 +92,7 @@ guard_close(struct guard *g)
 		return;
 	if (g->area != NULL) {
 		atomic_store(&g->area->wanted, 0);
-		/* A target that has had no request yet ends as well. */
+		/* A target ends its guard only after a first request. */
 		atomic_fetch_add(&g->area->number, 1);
 		munmap(g->area, sizeof *g->area);
 	}
@@ -104,7 +104,7 @@ guard_close(struct guard *g)
 
 /* --- ranges -------------------------------------------------------------------------- */
 
-/* -E2BIG: only the first ones. */
+/* -E2BIG: only the first ranges fit. */
 static int
 collect(struct guard *g, const struct refcnt *counted, struct request *r)
 {
@@ -224,17 +224,17 @@ guard_end(struct guard *g, guard_touched *touched, void *arg)
 		read_counts(g, &g->now, touched, arg);
 }
 
-/* --- what to say -------------------------------------------------------------------------- */
+/* --- sentences ---------------------------------------------------------------------------- */
 
-#define NUMBER "\1"	/* in a sentence: the detail */
+#define NUMBER "\1"	/* the place of the detail in a sentence */
 
 static const struct {
 	const char *text;
 	bool again;
 } sentences[GUARD_WHYS] = {
 	[GUARD_ASKED] = { "the guard has ended", true },
-	[GUARD_LEFT] = { "the guard has ended, because the target has not "
-	    "heard of the node", true },
+	[GUARD_LEFT] = { "the guard has ended, because the node's heartbeat "
+	    "stopped", true },
 	[GUARD_KERNEL] = { "the kernel has no Syscall User Dispatch for the target "
 	    "(error " NUMBER "), as Linux has from 5.11 on", false },
 	[GUARD_MEMORY] = { "the target has not enough mappings left (vm.max_map_count) "
@@ -249,12 +249,12 @@ static const struct {
 	[GUARD_THREADS] = { "the target has too many threads, or one (" NUMBER ") that "
 	    "the C library does not know", false },
 	[GUARD_HANDLER] = { "the program handles signal " NUMBER " itself", false },
-	[GUARD_FAULT] = { "the program has got a signal " NUMBER " of its own", false },
+	[GUARD_FAULT] = { "the program itself caused signal " NUMBER, false },
 	[GUARD_STACK] = { "thread " NUMBER " has its stack in these pages", false },
-	[GUARD_CALL] = { "the program has made system call " NUMBER ", which goes with "
-	    "no guard", false },
-	[GUARD_RANGE] = { "the range has no private memory of the program, such as "
-	    "that of malloc(3)", false },
+	[GUARD_CALL] = { "the program has made system call " NUMBER ", which is not "
+	    "possible with a guard", false },
+	[GUARD_RANGE] = { "the range contains no private memory, such as that of "
+	    "malloc(3)", false },
 };
 
 static void
@@ -269,7 +269,7 @@ put_sentence(char *out, size_t cap, const char *text, uint32_t detail)
 		    at + 1);
 }
 
-/* Of a guard at work: what it costs, and what it misses. */
+/* For a guard that counts: its cost, and the pages and epochs that it misses. */
 static void
 explain_cost(const struct guard *g, char *out, size_t cap)
 {
@@ -286,7 +286,7 @@ explain_cost(const struct guard *g, char *out, size_t cap)
 		    "short by its calls", base_digits(cut).text,
 		    base_digits(epochs).text);
 	if (left > 0 && n > 0 && (size_t)n < cap)
-		snprintf(out + n, cap - (size_t)n, "; %s pages are no private memory "
+		snprintf(out + n, cap - (size_t)n, "; %s pages are not private memory "
 		    "and are not counted", base_digits(left).text);
 }
 

@@ -1,9 +1,9 @@
 /*
- * guard: the node's side of a target's guard (../../stream/guard.h): it says which pages
- * are guarded and reads who has touched them, by reading or writing and from which
- * node, once in an epoch of a fifteenth of a second.
+ * guard: the node's side of a target's guard (../../stream/guard.h).  The node chooses
+ * the pages to guard and reads the counts of their touches: at most one per page in each
+ * epoch of a fifteenth of a second, a read or a write, from a memory node.
  *
- * All that comes from the target is outside data: it can tell wrong counts of its own
+ * All data of the target is outside data: a target can give wrong counts of its own
  * pages, and nothing else.
  *
  * Example
@@ -21,11 +21,11 @@
 struct guard;
 
 /*
- * Owns the descriptor, also on failure.  -EBADF: it is no area of a guard; -ENOMEM,
- * and errors of mmap(2).  The topology outlives it.
+ * Takes ownership of the descriptor, also on failure.  -EBADF: it is no area of a guard;
+ * -ENOMEM, and errors of mmap(2).  The topology must outlive the guard.
  */
 int guard_open(struct guard **, int descriptor, const struct refcnt_topology *);
-/* The target opens all pages within an epoch, and is as without a guard. */
+/* The target then opens all pages within an epoch and ends the guard. */
 void guard_close(struct guard *);
 
 /*
@@ -35,22 +35,22 @@ void guard_close(struct guard *);
 int guard_begin(struct guard *, const struct refcnt *counted);
 
 /*
- * Twice a second: without it, as after a kill of the node, the target opens all pages
- * within seconds.
+ * The heartbeat: call it twice a second.  Without it, as after a kill of the node, the
+ * target opens all pages within seconds.
  */
 #define GUARD_BEAT_MS 500
 void guard_beat(struct guard *);
 
-/* A page was touched in so many epochs, from that node. */
+/* The numbers of epochs in which the page was read first, or written first, from `node`. */
 typedef void guard_touched(void *arg, uint64_t vaddr, unsigned node,
     uint64_t reads, uint64_t writes);
 
-/* Calls touched() for what has been counted since the last call. */
+/* Calls touched() for each page with counts since the last call. */
 void guard_end(struct guard *, guard_touched *, void *arg);
 
 /*
- * The guard's state, as a sentence; "" if there is nothing to say.  False: it has
- * ended, or refuses; `again`: another one may be asked for at once.
+ * A sentence about the guard's state, or "".  False: the guard has ended, or the target
+ * refuses it; `again`: another guard may be requested at once.
  */
 bool guard_explain(const struct guard *, char why[REFCNT_WHY], bool *again);
 
