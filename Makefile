@@ -124,8 +124,8 @@ ROOMS = $(BASE) $(FILTER) $(STREAM) $(BLKLIST) $(ALLOCP) $(SYMBOL) $(NODES) $(PR
 	$(EXPORT) $(USAGE) $(STRESS) $(REFCNT) $(PAGEK)
 ROOM_OBJS = $(ROOMS:%.c=$B/%.o) $(PPROF:=.o)
 ARCHIVE = $B/rooms.a
-# With the core of memory debug data.  First what runs in each process, so that it
-# lies together.
+# The library includes the core of memory debug data.  The code that runs in each
+# process comes first, so that it lies together.
 STARTS = $(addprefix src/alloclog/,attach.c real.c unwind/libc.c produce/areas.c \
 	in_hook.c functions.c operators.c hooks.c threads.c)
 PIC_OBJS = $(patsubst %.c,$B/pic/%.o,$(STARTS) $(filter-out $(STARTS),$(ALLOCLOG))) \
@@ -204,10 +204,10 @@ MDD_LINUX = -DMDD_DEBUGDATA=1 -DMDD_PORT_TICKS=1 -DMDD_PORT_THREADS=1 \
 	-D'MDD_PUBLIC=__attribute__((visibility("protected")))' \
 	-D'MDD_LARGE=__attribute__((section(".bss.zz")))'
 
-# The target side: little of libc (src/alloclog/imports), nothing of ours visible
-# but what interposes.  Its table of symbols is written to (operators.c), so it
-# lies apart from the code; and what each process touches lies together, before the
-# arrays in .bss.zz, for each page more is a fault of each program.
+# The target side imports little of libc (src/alloclog/imports) and exports only the
+# functions that interpose.  Its table of symbols is written to (operators.c), so it
+# lies apart from the code.  The data that each process touches lie together, before the
+# arrays in .bss.zz, because each further page costs each program a page fault.
 PIC_FLAGS = -std=c17 -D_GNU_SOURCE $(WARNINGS) -fPIC -fexceptions \
 	-fvisibility=hidden -ftls-model=initial-exec -fno-builtin \
 	-fno-stack-protector -U_FORTIFY_SOURCE \

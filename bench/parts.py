@@ -217,7 +217,7 @@ STATS = "/proc/sys/kernel/bpf_stats_enabled"
 
 
 def touch(megabytes):
-    """A request of the kernel for each page."""
+    """Makes one request of the kernel for each page."""
     pages = mmap.mmap(-1, megabytes << 20)
     pages.madvise(mmap.MADV_NOHUGEPAGE)
     for at in range(0, megabytes << 20, mmap.PAGESIZE):
@@ -226,7 +226,7 @@ def touch(megabytes):
 
 
 def child_named(pid, name):
-    """The process id of a child with that name; None: it has none."""
+    """The process id of a child with that name; None: there is no such child."""
     for task in os.listdir("/proc/%d/task" % pid):
         with open("/proc/%d/task/%s/children" % (pid, task)) as f:
             for child in f.read().split():
@@ -248,7 +248,7 @@ def program_times(pid):
 
 
 def added_per_request(viewer):
-    """The time of all programs, over the runs of the one that each request has."""
+    """The time of all programs, divided by the runs of the most frequent one, which runs for each request."""
     deadline = time.monotonic() + 20
     loader = None
     while loader is None or not program_times(loader):
@@ -263,7 +263,7 @@ def added_per_request(viewer):
 
 
 def stress(full):
-    """As the kernel measures its programs, which costs some of the time itself."""
+    """The kernel measures the time of its programs; a part of the result is the cost of measuring."""
     with open(STATS) as f:
         old = f.read()
     tmp = tempfile.mkdtemp(prefix="pagek-bench-")

@@ -1,7 +1,7 @@
 /*
- * guard: the node's side, with a target played by this test: the counts that it leaves
- * in the shared memory are told once, by page, node, and reading or writing.  The real
- * target is in tests/live/refcnt_guard.sh.
+ * guard: the node's side.  This test plays the target and writes counts into the shared
+ * memory; each is reported once, by page, node, and read or write.
+ * tests/live/refcnt_guard.sh has a real target.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -81,7 +81,7 @@ heed(void)
 	atomic_store(&area->heeded, atomic_load(&area->number));
 }
 
-/* As a handler of the target on that processor, in the table of its request. */
+/* Counts a touch, like a handler of the target on that processor. */
 static void
 touch(unsigned entry, unsigned cpu, int write)
 {
@@ -141,7 +141,7 @@ TEST(counts_of_ranges_before_a_change_are_of_their_own_pages)
 	heed();
 	end();
 	touch(0, 0, 0);
-	/* From here on entry 0 is another page, once the target has heeded it. */
+	/* Entry 0 becomes another page when the target heeds the request. */
 	count_pages(1, 1);
 	touch(0, 0, 0);
 	end();
@@ -187,7 +187,7 @@ TEST(a_closed_guard_is_not_wanted_any_more)
 	ck_assert_uint_ne(atomic_load(&area->number), 0);
 }
 
-/* Of each state and reason, also of none that there is. */
+/* Tries each state and reason, also an unknown reason. */
 TEST(every_reason_has_a_sentence)
 {
 	char why[REFCNT_WHY];

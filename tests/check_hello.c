@@ -246,7 +246,7 @@ TEST(who_says_hello_again_is_looked_at)
 	ck_assert_uint_eq(seen.at_hello >> 32, SECCOMP_MODE_FILTER);
 }
 
-/* The first loop leaves two of libuv's own, and zeros_keep() one. */
+/* The first loop keeps two descriptors of libuv open, and zeros_keep() one. */
 static uint64_t
 fds_at_first(void)
 {

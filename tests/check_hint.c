@@ -1,6 +1,6 @@
 /*
- * The settings of automatic NUMA balancing, in a folder in the place of the root, and
- * page faults of this process from perf.  live/refcnt_hint.sh lets a kernel sample.
+ * The settings of automatic NUMA balancing, in a folder instead of the root, and page
+ * faults of this process from perf.  live/refcnt_hint.sh tests samples of a real kernel.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -105,7 +105,7 @@ TEST(the_last_one_puts_the_settings_back)
 	expect_as_before();
 }
 
-/* A process that is killed while it has changed them. */
+/* Starts a process that changes the settings, and kills it. */
 static void
 begin_and_be_killed(void)
 {
@@ -160,7 +160,7 @@ TEST(what_is_on_already_stays_on)
 	expect(SCAN "max_ms", "900\n");
 	balancing_end(b);
 	expect(SWITCH, "1\n");
-	/* Of tiered memory, which is another bit. */
+	/* Bit 1 is for tiered memory and stays. */
 	put_file(SWITCH, "2\n");
 	b = begin();
 	expect(SWITCH, "3\n");
@@ -215,7 +215,7 @@ static const char *const damaged[] = {
 	"numa_balancing 5 99999999999999999999\n", "\xff\xff\xff\xff",
 };
 
-/* Of another program, or of a process that was killed while it wrote. */
+/* The file of another program, or of a process that was killed while it wrote. */
 LOOP_TEST(a_damaged_file_changes_nothing, 0, BASE_NELEM(damaged))
 {
 	put_file("kept", damaged[_i]);
@@ -257,8 +257,8 @@ touch_odd(void *arg)
 	return NULL;
 }
 
-/* Each page has one first touch, by a thread that was there or a later one. */
-TEST(each_fault_is_told_once_of_all_threads)
+/* Each page has one first touch, by a thread from before hints_open() or a later one. */
+TEST(each_fault_of_all_threads_is_reported_once)
 {
 	struct refcnt_topology *topology;
 	struct hints *h;

@@ -181,7 +181,7 @@ hostile_rig(void)
 	return rig;
 }
 
-/* One thread makes them, so the thread sanitizer has little to see. */
+/* One thread runs all rounds, so the thread sanitizer has little to check. */
 #define HOSTILE_ROUNDS (RIG_SLOW && check_is_shortened() ? 400 : 6000)
 
 CASE("hostile", .seconds = 300);

@@ -665,7 +665,7 @@ file_of(const struct keeper *k)
 	return st.st_ino;
 }
 
-/* A target that maps its areas, as far as its keeper sees. */
+/* Maps the areas and joins, like a target. */
 static struct ring_area *
 join(struct keeper *k, int its[3])
 {
@@ -734,8 +734,8 @@ TEST(what_a_target_leaves_is_stored_and_comes_again_without_its_words)
 	munmap(image, sizeof *image);
 }
 
-/* Each for a reason: a mapping that stays, the way it ended, a user, a sandbox. */
-LOOP_TEST(what_a_process_may_still_write_is_for_nobody_else, 0, 4)
+/* Reasons: a mapping that remains, the way it ended, another user, a sandbox. */
+LOOP_TEST(areas_that_a_process_may_still_write_are_not_reused, 0, 4)
 {
 	struct ring_area *area;
 	struct keeper *k;

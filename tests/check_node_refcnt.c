@@ -103,7 +103,7 @@ ask(uint64_t from, struct wire_msg *r)
 		    r->touched.rows.p + i, r->touched.counters), 0);
 }
 
-/* A period has a hundred of them. */
+/* Runs the loop for a hundredth of a period. */
 static void
 run_a_moment(void)
 {
@@ -310,7 +310,7 @@ LOOP_TEST(a_bad_range_is_refused_with_a_sentence, 0, BASE_NELEM(bad))
 	ck_assert_uint_eq(r.touched.nranges, 0);
 }
 
-/* It would change a setting of the whole machine. */
+/* The source changes a setting of the whole machine. */
 TEST(only_root_may_ask_for_samples_of_balancing)
 {
 	struct node_refcnt_ask wish = { .vaddr = at(0), .len = 1,

@@ -109,7 +109,7 @@ LOOP_TEST(no_word_or_number_is_cut, 0,
 		rig_cycle();
 	learn();
 	for (cols = PAGE_MIN_COLS; cols < 160; cols++) {
-		/* A page says how old its last answer is. */
+		/* The picture contains the age of the last answer. */
 		if (_i >= 5)
 			rig_cycle();
 		rig_compose(cols, 1000, true);

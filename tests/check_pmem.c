@@ -230,9 +230,9 @@ LOOP_TEST(pieces_come_whatever_was_expected, 0, BASE_NELEM(no_size))
 	pmem_free(kept);
 }
 
-/* --- files that begin again -------------------------------------------------- */
+/* --- reset -------------------------------------------------------------------- */
 
-#define MUCH ((size_t)1 << 20)		/* more than such a file may have used */
+#define MUCH ((size_t)1 << 20)		/* more used bytes than pmem_reset() zeroes */
 
 static ino_t
 inode_of(const struct pmem *memory)

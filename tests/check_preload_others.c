@@ -203,7 +203,7 @@ LOOP_TEST(plugin_that_brings_its_own_runtime_is_counted_exactly, 0, 2)
 
 CASE("bound", .seconds = 60);
 
-/* One looks for names itself, so that no change of tables can wait. */
+/* "plugins/host" refers to dlsym(3), so the tables are changed at the start. */
 static const char *const hosts[] = { "plugins/host", "plugins/told_host" };
 
 /* What a plugin does that is loaded in the usual way is what both must do. */

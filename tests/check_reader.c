@@ -219,7 +219,7 @@ LOOP_TEST(file_that_takes_too_long_is_damaged, 0, BASE_NELEM(slow))
 	symbols_free(symbols);
 	start(100);
 	ck_assert_int_eq(look_at(slow[_i], 1), SYMBOL_DAMAGED);
-	/* So may any file, on a busy machine. */
+	/* On a busy machine, any file may count as slow. */
 	for (uint64_t at = 1; look_at("/good", at) == SYMBOL_DAMAGED; at++)
 		;
 	ck_assert_int_eq(look_at(slow[_i], 2), SYMBOL_DAMAGED);

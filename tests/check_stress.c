@@ -1074,7 +1074,7 @@ touch(size_t pages)
 	munmap(p, bytes);
 }
 
-/* Mounts the kernel's tracepoints where nobody has, for this test alone. */
+/* Mounts tracefs for this test alone if it is not mounted. */
 static void
 see_tracepoints(void)
 {
@@ -1273,7 +1273,7 @@ TEST(rows_are_printed_from_the_largest_on_and_read_back)
 	ck_assert(!s[2].accurate);
 	ck_assert_ptr_eq(stress_find_memory(&again, &s[1]), &s[1]);
 	stress_free_memory(&again);
-	/* A row that does not fit is left out as a whole. */
+	/* A row that does not fit completely is left out. */
 	len = stress_print_memory(&m, lines, len);
 	ck_assert_int_eq(stress_parse_memory(&again, STRESS_BY_SITE, lines, len), 0);
 	ck_assert_uint_eq(again.n, 2);

@@ -93,7 +93,7 @@ drop_held(void)
 	page_picture_fini(&pic);
 }
 
-/* Another table, of which `rows` are all rows. */
+/* Takes a table; rows: the number of its rows, also of those not in `lines`. */
 static void
 take_table(const char *lines, uint64_t rows)
 {
@@ -106,7 +106,7 @@ take_table(const char *lines, uint64_t rows)
 	ck_assert_ptr_null(m.row);
 }
 
-/* The line of a table that has the text. */
+/* The first line of the picture that contains the text. */
 static const char *
 table_line(const char *text)
 {

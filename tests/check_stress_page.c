@@ -95,7 +95,7 @@ TEST(its_keys_are_its_own)
 #define CACHES(dentries) " dentry 90 " dentries " 192 0 4096 : slabdata 0 5\n" \
 	" kmalloc-1k 10 16 1024 0 16384 : slabdata 0 1\n"
 
-/* A second, in which a table is asked for and comes. */
+/* Runs for a second, in which a table is requested and comes. */
 static void
 pass_table(void)
 {

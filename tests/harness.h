@@ -164,7 +164,7 @@ harness_print_seed(const char *file, int line)
 	(harness_print_seed(file, line), \
 	_ck_assert_failed(file, line, __VA_ARGS__))
 
-/* Under a sanitizer and, with CHECK_SHORT, anywhere; never with CHECK_LONG. */
+/* True under a sanitizer and with CHECK_SHORT; false with CHECK_LONG. */
 static inline bool
 check_is_shortened(void)
 {
@@ -175,7 +175,7 @@ check_is_shortened(void)
 #endif
 }
 
-/* Rounds of a random loop: a third where tests are shortened. */
+/* The rounds of a random loop: a third of them in shortened tests. */
 static inline int
 check_rounds(int all)
 {
@@ -183,8 +183,8 @@ check_rounds(int all)
 }
 
 /*
- * The step of a loop that tries every size or place: 1, but that one where tests
- * are shortened.  A prime number meets all residues.
+ * The step of a loop over all sizes or places: 1, or `shortened` in shortened tests.  Use
+ * a prime number, which meets all residues.
  */
 static inline int
 check_stride(int shortened)

@@ -197,9 +197,9 @@ struct peer {
 	uint32_t stress_wait_ms;	/* of the last question */
 	bool stress_woken;
 	struct wire_bytes stress_bytes;	/* in place of the sample; len 0: that */
-	const char *kernel_lines[STRESS_TABLES];	/* of KERNEL_ROWS; NULL: an error */
-	uint64_t kernel_rows;		/* all of them */
-	bool has_no_kernel_memory;	/* it is of an earlier version */
+	const char *kernel_lines[STRESS_TABLES];	/* of KERNEL_ROWS; NULL: sends an error */
+	uint64_t kernel_rows;		/* number of rows in KERNEL_ROWS */
+	bool has_no_kernel_memory;	/* true: it plays an older node */
 	bool has_no_touches;		/* likewise */
 	bool holds_regions;		/* not answered until that is over */
 	unsigned armed[WIRE_ARM_HOLD + 1];	/* by what ARM asked for */

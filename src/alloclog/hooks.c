@@ -271,7 +271,7 @@ calloc_slow(size_t n, size_t size, uintptr_t origin)
 		ptr = pool_alloc(16, product(n, size));
 		return ptr != NULL ? memset(ptr, 0, n * size) : NULL;
 	}
-	/* Of the first call it was not known that it is the loader's. */
+	/* real.loader was not known yet when this call entered calloc(). */
 	if (range_has(&real.loader, origin_pc(origin)))
 		real_loading();
 	hook_enter(&c, origin);

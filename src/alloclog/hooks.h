@@ -142,8 +142,8 @@ real_known(void)
 bool real_get(void);
 
 /*
- * The loader is about to load an object: call it before the loader's calloc(n, 1)
- * returns.  Keeps errno.
+ * Changes the symbol tables if that was delayed.  The loader calls calloc(n, 1) before it
+ * loads an object; call this function before that calloc returns.  Keeps errno.
  */
 void real_loading(void);
 

@@ -173,14 +173,14 @@ loader_begin(void)
 	loader.address = dladdr;
 }
 
-/* A look-up in vain costs 2 us, for the loader's message is allocated and formatted. */
+/* A lookup that fails costs 2 us, because the loader formats a message. */
 void *
 real_symbol(const char *name)
 {
 	return libc_may_define(name) ? loader.symbol(RTLD_NEXT, name) : NULL;
 }
 
-/* Of a name that this library does not define. */
+/* True if any object defines the name, which this library does not. */
 static bool
 is_defined(const char *name)
 {
@@ -593,17 +593,17 @@ lead_libc_to_us(void *const fns[FAMILY])
 #endif
 
 /*
- * Ten pages to copy are dear to a program that lives for no time.  As no object that
- * is loaded later has been bound yet, the tables can wait for the loader's next one,
- * for whose description it calls calloc(n, 1), or for good.  Not where the program
- * may look for names meanwhile.
+ * The changes of the symbol tables copy some ten pages, which takes a short program too
+ * long.  Only objects that are loaded later need them, so they wait until the loader
+ * calls calloc(n, 1) to describe a new object.  They do not wait if an object refers to
+ * dlsym(3) or dlvsym(3).
  */
 static struct {
 	_Atomic bool wait;
 	bool leads;
 	unsigned nmissing;
 	const char *missing[MISSING_MAX];	/* names of ours without a real function */
-	void *fns[FAMILY];			/* libc's, if it leads */
+	void *fns[FAMILY];			/* libc's functions, if `leads` */
 } tables;
 
 static bool
@@ -614,7 +614,7 @@ tables_can_wait(void)
 	return real.loader.size != 0 && !libc_may_refer(looks);
 }
 
-/* As without us, a program that looks for a missing name finds none. */
+/* A program that looks up a function that no object has must not find ours. */
 static void
 change_tables(void)
 {

@@ -42,8 +42,8 @@
 
 #define BASE_NELEM(a) (sizeof(a) / sizeof((a)[0]))
 /*
- * Sets i to the first of 0 to n - 1 for which the condition on i holds; to n if there
- * is none.  It must hold for all those behind it.
+ * Binary search: sets i to the first index from 0 to n - 1 for which the condition on i
+ * holds, or to n.  If the condition holds for an index, it must hold for all later ones.
  *	BASE_FIND_FIRST(i, list->n, list->row[i].addr >= addr);
  */
 #define BASE_FIND_FIRST(i, n, holds) \
@@ -160,8 +160,8 @@ size_t zeros_pages(size_t bytes);
 void zeros_keep(void);
 bool zeros_are_kept(void);
 /*
- * True if the page is in the memory of this process and of no other one, after
- * zeros_keep(); false also if the kernel does not tell.
+ * True if this process, and no other one, has the page in memory.  Call zeros_keep()
+ * before.  False also if the kernel does not tell.
  */
 bool zeros_page_is_alone(const void *);
 

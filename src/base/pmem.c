@@ -118,9 +118,9 @@ map_all(int fd, size_t *expected)
 	    map_aligned(fd, bytes, 0, BASE_HUGE) : NULL;
 }
 
-/* --- using it again ------------------------------------------------------- */
+/* --- reuse ---------------------------------------------------------------- */
 
-#define AGAIN_BYTES ((size_t)512 << 10)	/* that a file may have used */
+#define AGAIN_BYTES ((size_t)512 << 10)	/* maximum of used bytes that are zeroed */
 
 /* Descriptors and address space are not to be lacking because of idle files. */
 static bool

@@ -58,9 +58,9 @@ size_t pmem_size(const struct pmem *);
 void pmem_free(struct pmem *);
 
 /*
- * Makes it a new one: zeros, and no pieces.  Processes that hold its descriptor
- * must expect that.  False if it is better freed, for much of it was used, or
- * another process made it, or descriptors are few; it may be partly zeroed.
+ * Empties the memory: all zeros, no pieces.  Other processes that hold its descriptor
+ * must expect that.  False, with a part zeroed perhaps: free it instead, because much
+ * of it was used, another process made it, or descriptors are few.
  */
 bool pmem_reset(struct pmem *);
 

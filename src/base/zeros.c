@@ -160,7 +160,7 @@ zeros_page_is_alone(const void *p)
 	    (word & both) == both;
 }
 
-/* PAGEMAP_SCAN, of Linux 6.7, as its headers have it. */
+/* PAGEMAP_SCAN of Linux 6.7; older headers lack it. */
 struct scan {
 	uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages,
 	    inverted, mask, any_of, result;
@@ -171,11 +171,11 @@ struct scan_region {
 #define SCAN _IOWR('f', 16, struct scan)
 #define SCAN_USED (UINT64_C(3) << 3)	/* present or swapped */
 
-#define ZERO_PAGES 64			/* more are better given back */
+#define ZERO_PAGES 64			/* maximum of regions that are zeroed */
 
 /*
- * Zeroes the few pages that were used, which is faster than to give them back
- * and to get others.  False: it is better to do that.
+ * Zeroes the used pages if they are few, which is faster than to release them and to
+ * get others.  False: release them.
  */
 static bool
 zero_used(char *p, size_t bytes)

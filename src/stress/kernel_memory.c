@@ -164,7 +164,7 @@ site_bytes(const void *row)
 	return bytes > 0 ? (uint64_t)bytes : 0;
 }
 
-/* Rows with equal keys are in the order of the file. */
+/* Orders rows with equal keys by file name and line. */
 static int
 by_place(const struct stress_site *a, const struct stress_site *b)
 {
@@ -255,7 +255,7 @@ read_slab(char *line, uint64_t page, void *out)
 	return true;
 }
 
-/* With pages of one byte.  A name may begin with '#': a blank is before it. */
+/* Writes pages of one byte.  The blank protects a name that begins with '#'. */
 static int
 print_slab(const void *row, char *out, size_t cap)
 {
@@ -298,7 +298,7 @@ slab_by_objects(const void *x, const void *y)
 	return r != 0 ? r : slab_by_name(a, b);
 }
 
-/* --- both ------------------------------------------------------------------------------ */
+/* --- both tables ----------------------------------------------------------------------- */
 
 static const struct {
 	size_t size;			/* of a row */
@@ -358,7 +358,7 @@ begin_rows(struct stress_memory *m, enum stress_table table)
 static const char site_heading[] = "allocinfo - version: ";
 static const char slab_heading[] = "slabinfo - version: 2.";
 
-/* The lines behind the heading of call sites, which a kernel need not have. */
+/* Skips the heading of call sites, which some kernels do not write. */
 static char *
 take_heading(struct stress_memory *m)
 {
@@ -476,7 +476,7 @@ stress_parse_memory(struct stress_memory *out, enum stress_table table,
 	return 0;
 }
 
-/* The place in the kernel, or the cache: what a row is of. */
+/* True if two rows are for the same call site, or the same cache. */
 static bool
 is_same(enum stress_table table, const void *a, const void *b)
 {

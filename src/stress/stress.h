@@ -239,15 +239,15 @@ struct stress_slab {
 };
 
 enum stress_table {
-	STRESS_BY_SITE,		/* rows of struct stress_site, of /proc/allocinfo */
-	STRESS_BY_CACHE,	/* of struct stress_slab, of /proc/slabinfo */
+	STRESS_BY_SITE,		/* rows: struct stress_site, from /proc/allocinfo */
+	STRESS_BY_CACHE,	/* rows: struct stress_slab, from /proc/slabinfo */
 	STRESS_TABLES
 };
 
 enum stress_order {
 	STRESS_LARGEST,
 	STRESS_MOST,		/* calls, or objects */
-	STRESS_BY_NAME,		/* of the function, or the cache */
+	STRESS_BY_NAME,		/* name of the function, or of the cache */
 	STRESS_ORDERS
 };
 
@@ -255,28 +255,28 @@ struct stress_memory {
 	enum stress_table table;
 	void *row;
 	size_t n, cap, size;	/* size: of a row */
-	uint64_t rows, bytes;	/* of all rows, of which some may not be here */
-	uint64_t bad;		/* lines that are no rows */
-	const char *version;	/* of /proc/allocinfo, as "1.0"; NULL: it has no heading */
-	char *text;		/* that the rows point into */
+	uint64_t rows, bytes;	/* totals, also of rows that were not sent */
+	uint64_t bad;		/* lines that could not be parsed */
+	const char *version;	/* of /proc/allocinfo, such as "1.0"; NULL: no heading */
+	char *text;		/* the texts of the rows point into it */
 };
 
 /*
- * Reads one of the files, which only root can, in its order.  root: "" or a folder
- * with copies.  -errno with a sentence in `why`; -EEXIST: the file of call sites has
- * the six counts, which are not read if that can be seen before.
+ * Reads one of the files, in its order; only root can.  root: "" or a folder with
+ * copies.  On error, `why` has a sentence.  -EEXIST: the file of call sites has the six
+ * counts instead; they are not read if that is detected before.
  */
 int stress_read_memory(struct stress_memory *, enum stress_table, const char *root,
     char why[STRESS_WHY]);
 void stress_sort_memory(struct stress_memory *, enum stress_order);
-/* The first rows as lines, as many as fit; their length. */
+/* Prints rows as lines, as many as fit; returns the length of the text. */
 size_t stress_print_memory(const struct stress_memory *, char *out, size_t cap);
-/* Reads such lines; other ones are bad.  -EBADMSG: it is no text; -ENOMEM. */
+/* Parses such lines; counts others in `bad`.  -EBADMSG: it is no text; -ENOMEM. */
 int stress_parse_memory(struct stress_memory *, enum stress_table,
     const char *text, size_t len);
-/* The row of the same place or cache as `row` of another one; NULL: there is none. */
+/* The row for the same call site or cache as `row` of another table; NULL: none. */
 const void *stress_find_memory(const struct stress_memory *, const void *row);
-/* All zeros is freed. */
+/* Does nothing if all is zero. */
 void stress_free_memory(struct stress_memory *);
 
 /* --- samples.c ------------------------------------------------------------------ */

@@ -507,7 +507,7 @@ begin_events(struct stress_events **out, const char *root, char why[STRESS_WHY])
 	struct stress_events *t;
 	int err;
 
-	/* The filter may kill us for the call. */
+	/* The filter may kill this process for the call. */
 	if (root[0] == '\0' && prctl(PR_GET_SECCOMP) != 0) {
 		snprintf(why, STRESS_WHY, "no counts of tracepoints: a filter of "
 		    "system calls (seccomp) may end this process for "

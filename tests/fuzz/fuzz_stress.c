@@ -2,9 +2,9 @@
  * fuzz_stress: any bytes as each of the kernel's files that stress reads.
  *
  * Claims: six numbers written as the kernel writes them are read back; a number is
- * never read from a text that has none; what is read does not depend on what is
- * behind the last line; a packed sample that is taken is the same when it is packed
- * again; so are rows of the kernel's memory that are printed.
+ * never read from a text that has none; the result does not depend on bytes after
+ * the last line; a packed sample that is accepted is the same when it is packed
+ * again, and rows of the kernel's memory are the same when they are printed and parsed.
  */
 #include <inttypes.h>
 #include <stdlib.h>

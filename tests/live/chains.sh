@@ -40,7 +40,7 @@ known() {
 	[ "$status" = 0 ] || cat "$tmp/run$n"
 	# It ends by our signal, and pagek says so.
 	wait "$run"
-	# The node was late on a busy machine: once more.
+	# Try again: on a busy machine, the node may have been late.
 	[ "$status" = 0 ] || ! grep -q 'within 50 ms' "$tmp/run$n" || return 2
 	return "$status"
 }

@@ -94,7 +94,7 @@ cc -O1 -fno-builtin -o "$tmp/short" "$tmp/short.c" || exit 1
 rule "a peak of a moment is found, of large blocks" \
     verdict 7 "max-live 50.0 MiB: was 95.4 MiB at .*: exceeded$" \
     --max-live 50M -- "$tmp/short" 1000000
-# All of it may be over before the node is asked for the first time.
+# The program may end before the first request to the node.
 rule "and of small ones" \
     verdict 7 "max-live 50.0 KiB: was 78.1 KiB\( at .*\)\{0,1\}: exceeded$" \
     --max-live 50k -- "$tmp/short" 800

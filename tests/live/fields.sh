@@ -390,7 +390,7 @@ searched() {
 	one_lives_more() {
 		[ "$(live_gammas | wc -l)" -gt "$before" ]
 	}
-	# 2: the node was late on a busy machine.
+	# Status 2: on a busy machine, the node was late.
 	one_more() {
 		before=$(live_gammas | wc -l)
 		"$pagek" run --own-node -b --interval 600 -o /dev/null -- \

@@ -76,7 +76,7 @@ let_go() {
 	run=
 	held=
 } >/dev/null 2>&1
-# Again, when a busy machine was too late for the node to read all.
+# Tries again if the node was too late on a busy machine to read all records.
 hold() {
 	for try in 1 2 3; do
 		hold_once "$@"

@@ -96,7 +96,7 @@ tries() {
 	return 2
 }
 
-# A program waits 50 ms for a node, which a busy machine may keep from it.
+# A program waits 50 ms for its node, which may be late on a busy machine.
 start_watched() {
 	for attempt in 1 2 3 4 5; do
 		env LD_PRELOAD="$B/liballoclog.so" "$@" &

@@ -1,15 +1,15 @@
 # Sourced by the tests of contrib/heapstress, after lib.sh.
 #
-# has_kernel KIND RELEASE ARGUMENT...	a kernel of tests/vm/kernel, in $version, $root
-#					and $headers; if there is none, a skip or a
-#					rule that fails.
-# build_module, build_kstress		$tmp/module/heapstress.ko, $tmp/kstress
-# script PART...			prints a guest's script of these parts, see below.
+# has_kernel KIND RELEASE ARGUMENT...	gets a kernel by tests/vm/kernel and sets $version,
+#					$root and $headers; without one, skips or makes
+#					a rule that fails.
+# build_module, build_kstress		make $tmp/module/heapstress.ko, $tmp/kstress.
+# script PART...			prints a guest's script of these parts (see below).
 # guest NAME FILE...			boots that kernel with the script $tmp/NAME.run,
-#					these files, the module and pagek, and has a
-#					rule of each of its sentences; its lines are in
-#					$tmp/NAME.
-# stock_guest NAME PART...		the whole of it, for a kernel as Debian ships it.
+#					these files, the module and pagek; makes a rule
+#					of each sentence that the guest prints.  Its
+#					output is in $tmp/NAME.
+# stock_guest NAME PART...		tests a kernel that Debian ships, with these parts.
 
 heapstress=$top/contrib/heapstress
 vm=$top/tests/vm
@@ -34,7 +34,7 @@ has_kernel() {
 	esac
 }
 
-# BTF of a module, which takes pahole, serves programs that look into it.
+# No BTF for the module: it needs pahole, and the test does not use it.
 build_module() {
 	rm -rf "$tmp/module"
 	cp -r "$heapstress/module" "$tmp/module" &&
@@ -47,7 +47,7 @@ build_kstress() {
 	    "$heapstress/test/kstress.c"
 }
 
-# The drivers of the disk, where they are modules.
+# Prints the drivers of the disk that are modules.
 drivers() {
 	for module in virtio virtio_ring virtio_pci virtio_pci_legacy_dev \
 	    virtio_pci_modern_dev virtio_blk; do
@@ -86,7 +86,7 @@ said() {
 	}
 }
 
-# A guest that hung has said fewer sentences than its script has checks.
+# A guest that hung has printed fewer sentences than its script has checks.
 guest() {
 	name=$1
 	shift
@@ -99,7 +99,7 @@ guest() {
 	    [ "$(wc -l <"$tmp/$name.said")" -ge "$(grep -c '^check ' "$tmp/$name.run")" ]
 }
 
-# pagek's programs and their libraries.
+# Prints the paths of pagek's programs and their libraries.
 programs() {
 	set -- "$B/pagek" "$B/pageknode"
 	[ ! -x "$B/pagek-levels" ] || set -- "$@" "$B/pagek-levels"
@@ -126,13 +126,13 @@ script() {
 	done
 }
 
-# The module's file, and its parameters.
+# The module's file and its parameters.
 file_part() {
 	cat <<'RUN'
 is() {
 	[ "$(stat -c '%a %g' $1)" = "$2" ] || { stat -c '# %a %g' $1; false; }
 }
-check "a group that is none is refused" not insmod /heapstress.ko gid=-2
+check "a number that is no group is refused" not insmod /heapstress.ko gid=-2
 check "... with a sentence" sh -c "dmesg | grep -q 'gid=-2 is no group'"
 check "... and no file" not [ -e $f ]
 insmod /heapstress.ko name=other gid=104
@@ -198,7 +198,7 @@ fill() {
 RUN
 }
 
-# They look at the module's file, which somebody else reads.
+# Two pages show the module's file while another program reads it.
 module_pages_part() {
 	pages_part
 	cat <<'RUN'
@@ -277,7 +277,7 @@ kprobes_part() {
 	cat <<'RUN'
 mount -t debugfs debugfs /sys/kernel/debug
 kprobes=/sys/kernel/debug/kprobes/enabled
-# source_is SOURCE [NODE]: of the last line that pagek prints.
+# source_is SOURCE [NODE]: the last line that pagek prints has this source.
 source_is() {
 	/pagek stress --interval 0.5 --count 3 --format ndjson $2 >/tmp/next
 	tail -n 1 /tmp/next | grep -q "\"source\": *\"$1\""
@@ -308,7 +308,7 @@ rmmod heapstress
 RUN
 }
 
-# To the end of the guest.
+# This part is the last one: a lockdown lasts until the guest ends.
 lockdown_part() {
 	cat <<'RUN'
 mount -t securityfs securityfs /sys/kernel/security
@@ -319,7 +319,7 @@ check "... so the next source is used" source_is $next
 RUN
 }
 
-# What a touched page takes, without and with the module.
+# The cost of a page fault, without and with the module.
 module_cost_part() {
 	cat <<'RUN'
 /kstress - cost >/tmp/without
@@ -343,7 +343,7 @@ check "the kernel complains of nothing" \
 RUN
 }
 
-# --- a kernel as Debian ships it ---------------------------------------------------------------
+# --- a kernel that Debian ships ----------------------------------------------------------------
 
 stock_guest() {
 	name=$1
@@ -366,8 +366,8 @@ all_levels() {
 	grep -q 'levels 1 to 5 are numa_hit' "$tmp/$1.said"
 }
 
-# eBPF judges a request by the free pages that are there when it ends, and does not
-# see that it waited while another one called the OOM killer: that is level 4.
+# eBPF judges a request by the free pages at its end.  It does not see that a request
+# waited while another one called the OOM killer, and counts level 4.
 ebpf_agrees() {
 	python3 - "$1" <<'E'
 import json, sys

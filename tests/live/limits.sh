@@ -235,7 +235,7 @@ fits() {
 }
 rule "without stacks, the first call of a thread takes 0.7 kB at most" unless_busy fits
 
-# faults COMMAND...: the page faults of its cheapest run of five.
+# faults COMMAND...: prints the page faults of the best of five runs.
 cat >"$tmp/faults.py" <<'PY'
 import os, sys
 def run():
@@ -245,7 +245,7 @@ def run():
     return os.wait4(pid, 0)[2].ru_minflt
 print(min(run() for _ in range(5)))
 PY
-# Each costs about a microsecond.
+# A page fault costs about a microsecond.
 faults() {
 	limit=$1
 	shift
@@ -257,10 +257,10 @@ faults() {
 if [ "$(getconf PAGESIZE)" -eq 4096 ]; then
 	rule "a program that allocates nothing has few more page faults" \
 	    faults 40 /bin/true
-	rule "the same of a program that allocates a little on few stacks" \
+	rule "a program that allocates a little on few stacks has few more page faults" \
 	    faults 140 expr 1 + 1
 else
-	skip "pages are not of 4 KiB here: the page faults of a start"
+	skip "the page faults of a start: this machine's pages are not 4 KiB"
 fi
 
 say_result

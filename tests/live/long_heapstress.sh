@@ -1,6 +1,6 @@
 #!/bin/sh
-# The module of contrib/heapstress on a newer kernel than heapstress.sh has, and on
-# one that refuses it; and the instructions that it takes.
+# The module of contrib/heapstress on a newer kernel than that of heapstress.sh, and on
+# one that refuses it; and the number of its instructions.
 set -u
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/lib_heapstress.sh"
@@ -10,7 +10,7 @@ if has_kernel stock 6.12; then
 	rule "kstress builds" build_kstress
 	stock_guest 6.12 group kprobes lockdown
 fi
-# A machine of one processor, whose clock is the number of instructions.
+# A machine with one processor, whose clock counts instructions.
 if has_kernel stock 6.1; then
 	rule "the module builds with the headers of $version" build_module
 	script module_cost >"$tmp/instructions.run"

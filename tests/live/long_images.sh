@@ -1,14 +1,14 @@
 #!/bin/sh
-# Short programs in a row, and many at once: the memory of one is used again for the
-# next ones, and the report has each of them as if it had been the first.
+# Short programs in a row, and many at once: the memory of an ended program is used for
+# later ones, and the report shows each program as if it were the first.
 . "$(dirname "$0")/lib.sh"
 
 report=$tmp/report
 row=${ROW:-10000}
 crowd=500
 
-# runs N MISSED SCRIPT: the script starts true N times, and the report has a line of
-# each.  They are equal, but for MISSED that the node was late for.
+# runs N MISSED SCRIPT: the script starts true N times, and the report has a line for
+# each.  All are equal, except at most MISSED for which the node was late.
 runs() {
 	rm -f "$report"
 	"$B/pagek" run -b -o /dev/null --report "$report" -- sh -c "$3" sh "$1" ||
@@ -39,6 +39,6 @@ rule "$row short programs in a row are counted alike" unless_busy in_a_row
 at_once() {
 	runs $crowd $((2 * crowd)) 'i=0; while [ $i -lt $1 ]; do /bin/true & i=$((i + 1)); done; wait'
 }
-rule "so are $crowd at once, or the report says that they are missed" at_once
+rule "$crowd short programs at once are counted alike, or reported as missed" at_once
 
 say_result

@@ -3,7 +3,7 @@
 # and against this machine's.  long_port.sh runs it on big-endian 32 bits, under
 # qemu.
 set -u
-# This machine has run them in full.
+# Shortened: the tests of this machine's own build run in full.
 export CHECK_SHORT=1
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/lib_port.sh"

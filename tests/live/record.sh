@@ -468,7 +468,7 @@ names_late() {
 	mkdir -p "$tmp/crowd.both" "$tmp/crowd.over"
 	ended "$recorder"
 	cat "$tmp/err"
-	# An image that the node was late for has no part: once more.
+	# Try again: an image for which the node was late has no part.
 	[ $it = 0 ] || ! grep -q 'within 50 ms' "$tmp/err" || it=2
 	return $it
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Guards of real programs: the first touch of each page is counted in each epoch, by
-# reading or writing; and what is guarded behaves as without it.
+# Guards of real programs: the first touch of each page is counted in each epoch, as a
+# read or a write, and a guarded program behaves as without a guard.
 set -u
 . "$(dirname "$0")/lib.sh"
 
@@ -29,7 +29,7 @@ is_watched() {
 }
 
 mkfifo "$tmp/in"
-# start PROGRAM [OPTION...]: a target; its block is at $address and has $pages pages.
+# start PROGRAM [OPTION...]: starts a target, whose block has $pages pages at $address.
 start() {
 	[ -z "$pid" ] || kill -9 $pid
 	rm -f "$tmp/pages"
@@ -40,7 +40,7 @@ start() {
 	    read -r address pages <"$tmp/pages"
 }
 
-# Status 0, and it has made rounds.
+# The program ends with status 0 and has made rounds.
 finish() {
 	exec 7>&-
 	wait $pid
@@ -68,13 +68,13 @@ counts() {
 	    $((pages * 4096)) 2>/dev/null | tr -d '\r' | sed 1d >"$tmp/counts"
 }
 
-# N: so many epochs at least, of the page that is touched most.
+# N: waits until the page that is touched most has N epochs.
 has_epochs() {
 	counts && [ "$(awk -F, '{ n = $2 + $3; if (n > most) most = n }
 	    END { print most + 0 }' "$tmp/counts")" -ge "$1" ]
 }
 
-# What the guard says.
+# Prints the guard's sentence.
 says() {
 	refcnt "pid:$pid" "$address" 4096 2>&1 >"$tmp/text" | tee "$tmp/why" |
 	    grep -q "$1"
@@ -86,7 +86,7 @@ must_say() {
 
 # --- a program that knows which pages it touches ---------------------------------------
 
-# Each seventh page is read, the one behind it is written to by a system call.
+# Of each seven pages, the first is read, and the second is written by a system call.
 are_exact() {
 	start "$B/tests/targets/touches" 200 "$tmp/pages" && enable &&
 	    until_true 60 has_epochs 30 || return 1
@@ -110,7 +110,7 @@ costs_are_told() {
 	    grep -q 'first touch of protected pages, 15 times a second: epochs' \
 	    "$tmp/text"
 }
-rule "source, unit and the cost of a system call are told" costs_are_told
+rule "source, unit and the cost of a system call are shown" costs_are_told
 
 has_closed_pages() {
 	grep -q -- '---p 00000000 00:00 0 *$' "/proc/$pid/maps" &&
@@ -125,7 +125,7 @@ ends_with_counting() {
 	echo 0000000000000000 >"$tmp/caught"
 	until_true 20 has_closed_pages && disable && until_true 30 is_alone
 }
-rule "the guard's thread and its handlers go when nothing is counted" ends_with_counting
+rule "the guard's thread and its handlers end when nothing is counted" ends_with_counting
 
 ends_with_the_node() {
 	enable && until_true 30 has_closed_pages || return 1
@@ -137,34 +137,34 @@ ends_with_the_node() {
 rule "all pages are opened when the node is killed, and the program goes on" \
     ends_with_the_node
 
-# --- a program that does much else --------------------------------------------------------
+# --- a program with other calls -----------------------------------------------------------
 
 start_node || exit 1
 does() {
 	guarded "$@" && enable && until_true 60 has_epochs 5 && finish
 }
 calls="reads writes messages masks actions"
-rule "system calls on guarded pages, masks and handlers are as ever" does $calls
-rule "signals interrupt system calls as ever, also by a jump" does signals touches
+rule "system calls on guarded pages, masks and handlers work as without a guard" does $calls
+rule "signals interrupt system calls as without a guard, also by a jump" does signals touches
 
 has_guard() {
 	grep -q pagek-guard "/proc/$pid"/task/*/comm
 }
 
-# Its threads and children are new all the time: whether an epoch begins is chance.
+# It always has new threads and children, so an epoch may not begin.
 does_all() {
 	guarded && enable && until_true 30 has_guard && {
 		until_true 3 has_closed_pages
 		finish
 	}
 }
-rule "threads, forks, spawned programs and cancellation are as ever" does_all
+rule "threads, forks, spawned programs and cancellation work as without a guard" does_all
 
 gets_its_faults() {
 	guarded faults touches && enable &&
-	    must_say 'has got a signal 11 of its own' && finish
+	    must_say 'itself caused signal 11' && finish
 }
-rule "a fault of the program's own reaches its handler, and ends the guard" \
+rule "a fault that the program causes reaches its handler and ends the guard" \
     gets_its_faults
 
 # --- refusals --------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ rule "refused: pages of a file" no_memory_of_its_own
 
 # --- redis -----------------------------------------------------------------------------------
 
-# Its background thread blocks all signals.
+# The background thread of its allocator blocks all signals.
 start_redis() {
 	ln -sf "$(command -v redis-check-rdb)" "$tmp/redis-server"
 	LD_PRELOAD=$B/liballoclog.so "$tmp/redis-server" --port 0 \

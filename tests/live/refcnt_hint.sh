@@ -1,7 +1,7 @@
 #!/bin/sh
-# Samples of automatic NUMA balancing on a machine of two memory nodes, a guest without
-# KVM: two threads of two nodes are told apart, and the machine's settings are as
-# before in the end.  Needs qemu.
+# Samples of automatic NUMA balancing on a machine with two memory nodes, a guest without
+# KVM: the references of two threads on two nodes are distinguished, and the machine's
+# settings are restored at the end.  Needs qemu.
 set -u
 . "$(dirname "$0")/lib.sh"
 vm=$top/tests/vm
@@ -15,7 +15,7 @@ stock=$(B="$B" "$vm/stock" 2>"$tmp/why") || {
 version=${stock%% *}
 root=${stock#* }
 
-# What runs in the guest; a line "ok: ..." or "FAIL: ..." is a rule.
+# The script of the guest.  Each line "ok: ..." or "FAIL: ..." that it prints is a rule.
 cat >"$tmp/guest.run" <<'RUN'
 check() {
 	sentence=$1
@@ -43,7 +43,7 @@ export HOME=/tmp XDG_RUNTIME_DIR=/tmp/run
 mount -t debugfs debugfs /sys/kernel/debug
 switch=/proc/sys/kernel/numa_balancing
 scan=/sys/kernel/debug/sched/numa_balancing
-# An admin's: off, and scans are 100 ms apart or more.
+# The administrator's settings: off, and scans at least 100 ms apart.
 echo 0 >$switch
 echo 100 >$scan/scan_period_min_ms
 echo 50 >$scan/scan_delay_ms
@@ -68,7 +68,7 @@ kill_target() {
 	kill -9 $target
 	wait $target
 } 2>/dev/null
-# It waits 50 ms for the node's answer, and a guest is slow.
+# Tries again: the program waits 50 ms for the node's answer, and a guest is slow.
 begin_target() {
 	for try in 1 2 3 4 5; do
 		rm -f /tmp/pages
@@ -90,10 +90,10 @@ enables() {
 begin_node
 begin_target
 check "pages are counted with the source hint" enables
-check "that it moves pages is said" grep -q 'moves pages to the nodes that use them' /tmp/said
+check "a message says that it moves pages" grep -q 'moves pages to the nodes that use them' /tmp/said
 check "balancing is on meanwhile, and scans often" until_true sh -c \
     "[ \"\$(cat $switch $scan/scan_period_max_ms | tr '\n' ' ')\" = '1 100 ' ]"
-# Each of the threads has referred to all of its pages by then.
+# By then, each thread has referred to all of its pages.
 have_samples() {
 	refcnt --format ndjson pid:$pid $address $((pages * 4096)) >/tmp/counts \
 	    2>/tmp/said
@@ -134,7 +134,7 @@ says_off() {
 	refcnt pid:$pid >/tmp/said 2>&1
 	grep -q 'somebody has switched automatic NUMA balancing off' /tmp/said
 }
-check "that somebody has switched it off is said" until_true says_off
+check "a message says that somebody has switched it off" until_true says_off
 echo 7000 >$scan/scan_period_max_ms
 kill $node
 wait $node 2>/dev/null
@@ -168,8 +168,8 @@ while read -r sentence; do
 	rule "guest: $sentence" said "$sentence"
 done <"$tmp/said"
 
-# judge EXPRESSION: of the rows of the pages, and p[i], the counts of page i at node 0
-# and 1.
+# judge EXPRESSION: true for `rows`, the rows of the pages, and p[i], the counts of page
+# i at node 0 and 1.
 judge() {
 	sed -n 's/^counts: //p' "$tmp/console" >"$tmp/counts"
 	python3 - "$tmp/counts" "$1" <<'PY'

@@ -11,7 +11,7 @@ mkdir "$here"
 for name in small large; do
 	cp "$B/tests/targets/hold" "$here/$name" || exit 1
 done
-# Of a length that has each message wrapped at one place, whatever the process id.
+# A name of this length makes each message wrap at one place, for any process id.
 cc -static -O1 -fno-builtin -o "$here/immobile" "$top/tests/targets/hold.c" || exit 1
 
 # begin WIDTH HEIGHT COMMAND...: its page; the shell prints the status behind it.

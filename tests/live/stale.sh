@@ -80,7 +80,7 @@ done
 $cli -r -1 -i 0.002 ping >/dev/null 2>&1 &
 busy=$!
 
-# list_for SECONDS: each key is read once while the command counts; 2: not in time.
+# list_for SECONDS: reads each key once while the command counts.  Status 2: too late.
 list_for() {
 	"$B/pagek" stale --enable --age 0s --for "$1" --timeout 120 \
 	    --format json --fields address,size -o "$tmp/stale.json" "pid:$server" \
@@ -96,7 +96,7 @@ list_for() {
 	wait $stale && python3 -m json.tool "$tmp/stale.json" >/dev/null || return 1
 	[ $took -lt "$1" ] || return 2
 }
-# What is read when the time is over is stale with good reason: a busy machine needs more.
+# A key that is read after the time counts as stale, so a busy machine needs more time.
 lists() {
 	for seconds in ${FOR:-4} 20 100; do
 		list_for "$seconds"

@@ -2,7 +2,7 @@
 # pagek stress: the six counts of the kernel's page allocator, from copies of its
 # files and from this kernel.
 set -u
-# Where nobody has mounted the kernel's tracepoints, we do, for us alone.
+# Mounts tracefs for this test alone if it is not mounted.
 if [ "$(id -u)" = 0 ] && [ ! -e /sys/kernel/tracing/events ] && [ -z "${mounted:-}" ]; then
 	export mounted=yes
 	exec unshare -m sh -c 'mount -t tracefs tracefs /sys/kernel/tracing || true
@@ -409,7 +409,7 @@ unprivileged() {
 }
 rule "a refusal of perf is said, and the next source used" unprivileged
 
-# A program in a sandbox ends at the call that perf needs.
+# A program whose filter of system calls kills it for perf_event_open(2).
 sandboxed() {
 	cat >"$tmp/sandbox.c" <<'SANDBOX'
 #include <linux/filter.h>
@@ -599,7 +599,7 @@ rule "records without levels are said" no_levels
 
 # --- a capture ------------------------------------------------------------------------------
 
-# Without the capabilities of other sources all requests are in the file.
+# Without capabilities for other sources, the file has all requests.
 recorded() {
 	capable=
 	[ "$(id -u)" != 0 ] ||

@@ -236,7 +236,7 @@ same() {
 }
 others_before() { :; }
 rule "rows, stacks, names of types, threads and requesters are the same after it" same
-# More of them than the node keeps lists of ended targets.
+# Start more programs than the node keeps lists of ended targets.
 others_before() {
 	for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25; do
 		env LD_PRELOAD="$library" true || return 1

@@ -1,9 +1,8 @@
 /*
- * guarded FILE [CALLS...]: what a program may do with its memory, round by round, until
- * its standard input ends: system calls on a large block, signals, threads, children.
- * Each does what it always does, or the program says which one did not, and ends with
- * status 1.  It writes "ADDRESS PAGES" to FILE and prints the rounds at the end.
- * CALLS: the names of those that are made, in place of all.
+ * guarded FILE [CALLS...]: makes system calls on a large block, signals, threads and
+ * children, in rounds, until its standard input ends.  If one of them does not behave as
+ * usual, the program names it and ends with status 1.  Writes "ADDRESS PAGES" to FILE and
+ * prints the number of rounds at the end.  CALLS: the names of the calls to make (all).
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -140,7 +139,7 @@ static void
 signals(void)
 {
 	struct sigaction sa = { .sa_handler = on_alarm }, old;
-	/* Again and again: the first may come before the call. */
+	/* A repeated timer, because its first signal may come before the call. */
 	struct itimerval soon = { { 0, 3000 }, { 0, 3000 } }, never = { 0 };
 	int fd[2];
 	char c;
@@ -375,7 +374,7 @@ waits(void)
 	begun = true;
 }
 
-/* --- all of it ------------------------------------------------------------------------------- */
+/* --- the table of calls ---------------------------------------------------------------------- */
 
 static const struct {
 	const char *name;

@@ -1,9 +1,8 @@
 /*
- * node_threads OUT: two threads, each bound to a processor of its own, that refer to
- * pages of one block all the time: that of processor 0 to pages 0 to 255, that of
- * processor 1 to pages 128 to 383; nobody refers to the last 128.  All of them were
- * first touched on processor 0.  It writes "PID ADDRESS PAGES" to OUT and runs until it
- * is killed.
+ * node_threads OUT: two threads, each bound to its own processor, refer to pages of one
+ * block all the time: the thread on processor 0 to pages 0 to 255, the thread on
+ * processor 1 to pages 128 to 383, none to the last 128.  Processor 0 touches all pages
+ * first.  Writes "PID ADDRESS PAGES" to OUT and runs until it is killed.
  */
 #include <pthread.h>
 #include <sched.h>

@@ -230,7 +230,7 @@ static int on_short_sleep(struct kprobe *p, struct pt_regs *regs)
 	return 0;
 }
 
-/* Called by each read: a kprobe that is not hit says that all of them are off. */
+/* Each read calls check_point(): if its kprobe is not hit, all kprobes are off. */
 static bool hit;
 
 static noinline void check_point(void)

@@ -768,7 +768,7 @@ debugdata_begin(bool ours)
 	struct mdd_opts opts;
 	int on;
 
-	/* An empty variable is none. */
+	/* An empty variable counts as unset. */
 	if (text != NULL && text[0] == '\0')
 		text = NULL;
 	if (text == NULL && (at == NULL || at[0] == '\0'))

@@ -63,16 +63,16 @@ joined_get(struct joined *j)
 	return j->keeper != NULL && j->area != NULL && j->tickets != NULL;
 }
 
-/* --- memory of a process's own -------------------------------------------- */
+/* --- private memory of a process ------------------------------------------ */
 
-/* One mapping, for each one more costs a program that lives for no time. */
+/* One mapping, because each further one costs a short program time. */
 struct own {
-	char wiped[65536];	/* the largest page: what is wiped shares none with the rest */
+	char wiped[65536];	/* wiped by forks; the size of the largest page */
 	struct ticket tickets[PRODUCE_ERAS * REC_SHARDS];
 };
 
 static _Atomic(struct own *) own_memory;
-static _Atomic size_t own_taken;	/* bytes of `wiped` */
+static _Atomic size_t own_taken;	/* bytes of `wiped` in use */
 
 static struct own *
 own_get(void)
@@ -403,7 +403,7 @@ area_end(struct ring_area *area)
 void
 areas_populate_tickets(void)
 {
-	static _Atomic bool done;	/* also in forked children */
+	static _Atomic bool done;	/* inherited by forked children */
 	struct own *own = own_get();
 
 	if (own != NULL && !atomic_exchange(&done, true))

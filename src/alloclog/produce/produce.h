@@ -204,12 +204,12 @@ struct ticket {
  */
 #define PRODUCE_ERAS 4
 
-/* A few bytes of zeros that any fork wipes, for good.  NULL: no memory. */
+/* Returns zeroed memory that a fork zeroes in the child; never freed.  NULL: no memory. */
 void *produce_wiped(size_t size);
 
 /*
- * The REC_SHARDS tickets of this era; private, and inherited by a fork.  NULL: no
- * memory.
+ * The REC_SHARDS tickets of this era: private memory, which a forked child inherits.
+ * NULL: no memory.
  */
 struct ticket *produce_tickets_now(void);
 

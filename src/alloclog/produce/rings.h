@@ -59,7 +59,7 @@ struct joined {
 
 bool joined_get(struct joined *);
 
-/* At the first event of a process. */
+/* Populates the pages of the tickets.  Call it at the first event of a process. */
 void areas_populate_tickets(void);
 
 /* True when the keeper has asked for cuts, or others' are to be undone. */

@@ -198,7 +198,7 @@ object_at(const void *arg, uintptr_t at)
 	return at - ob->base < ob->end - ob->base ? (void *)at : NULL;
 }
 
-/* The tables of DT_GNU_HASH, of which chain[0] belongs to symbol `first`. */
+/* The tables of DT_GNU_HASH.  chain[0] belongs to symbol `first`. */
 struct gnu_hash {
 	uint32_t buckets, first, words, shift;
 	const ElfW(Addr) *bloom;
@@ -227,7 +227,7 @@ gnu_hash(const char *name)
 	return h;
 }
 
-/* The symbol where the hash's chain begins; 0: no symbol has this hash. */
+/* The first symbol in the hash's chain; 0: no symbol has this hash. */
 static uint32_t
 gnu_begin(const struct gnu_hash *g, uint32_t h)
 {
@@ -247,7 +247,7 @@ gnu_ends(const struct gnu_hash *g, uint32_t i)
 	return (g->chain[i - g->first] & 1) != 0;
 }
 
-/* From symbol i of a chain on, the next one of that hash; 0: none. */
+/* The first symbol with that hash in a chain, from symbol i on; 0: none. */
 static uint32_t
 gnu_next(const struct gnu_hash *g, uint32_t h, uint32_t i)
 {
@@ -257,7 +257,7 @@ gnu_next(const struct gnu_hash *g, uint32_t h, uint32_t i)
 	return i;
 }
 
-/* The hash tables tell how many symbols there are: DT_HASH outright. */
+/* DT_HASH has the number of symbols; from DT_GNU_HASH it is computed. */
 size_t
 libc_symbols_count(const struct libc_symbols *s)
 {
@@ -319,7 +319,7 @@ libc_symbol(const struct libc_symbols *s, const char *name,
 	return NULL;
 }
 
-/* `at` turns an address of the section into a pointer. */
+/* at() turns an address of the dynamic section into a pointer. */
 static bool
 read_dynamic(const ElfW(Dyn) *dynamic, void *(*at)(const void *, uintptr_t),
     const void *arg, struct libc_symbols *s)
@@ -359,7 +359,7 @@ libc_symbols(const ElfW(Ehdr) *eh, struct libc_symbols *s)
 
 #pragma weak _r_debug
 
-#define OBJECTS 8	/* of more it takes too long to tell */
+#define OBJECTS 8	/* maximum; a search of more takes too long */
 
 #ifdef __LP64__
 #define RELA_SYMBOL(info) ELF64_R_SYM(info)
@@ -367,17 +367,17 @@ libc_symbols(const ElfW(Ehdr) *eh, struct libc_symbols *s)
 #define RELA_SYMBOL(info) ELF32_R_SYM(info)
 #endif
 
-/* Other objects than this one (_DYNAMIC) and the vDSO. */
+/* All loaded objects except this one (_DYNAMIC) and the vDSO. */
 static struct {
 	size_t n;
-	bool known;	/* they are all, and have these tables */
+	bool known;	/* the list is complete, and each object has a GNU hash table */
 	struct {
 		const struct link_map *map;
 		const uint32_t *gnu;
 	} object[OBJECTS];
 } others;
 
-/* As object_at(), where the loader tells the bias alone. */
+/* Like object_at(), for a link_map, which has only the bias. */
 static void *
 mapped_at(const void *arg, uintptr_t at)
 {
@@ -450,7 +450,7 @@ refers(const struct libc_symbols *s, const ElfW(Rela) *rela, size_t n,
 	return false;
 }
 
-/* By its relocations; true also if it has those of another kind. */
+/* Searches the object's relocations; true also if it has unknown kinds of them. */
 static bool
 object_refers(const struct link_map *map, const char *const names[])
 {

@@ -6,7 +6,7 @@
  *	libc_clock_ms(), libc_now_ms()	time, from the vDSO
  *	libc_one_thread			glibc's flag
  *	libc_symbols()			the symbols of a mapped ELF object
- *	libc_may_define()		do other objects define a symbol?
+ *	libc_may_define()		searches the symbols of all other objects
  *
  * glibc's symbols are weak: musl and older versions of glibc lack some of them.
  *
@@ -34,8 +34,8 @@
 #define COLD __attribute__((noinline, cold))
 #define NOINLINE __attribute__((noinline))
 /*
- * For arrays that most processes do not touch.  The linker puts them last, so that
- * the words that each process touches lie together on the page of the data.
+ * Marks arrays that most processes do not touch.  The linker puts them last, so that
+ * the data that each process touches lie together on few pages.
  */
 #define SELDOM __attribute__((section(".bss.zz")))
 
@@ -69,30 +69,30 @@ void libc_begin(void);
 /* Later memory of the library is unlocked when it is mapped: see mlock.c. */
 extern _Atomic bool libc_unlocks;
 
-/* The dynamic symbols of an object, which it keeps mapped. */
+/* The dynamic symbols of a mapped object; valid while it is mapped. */
 struct libc_symbols {
 	ElfW(Sym) *sym;
 	const char *names;
-	const uint32_t *hash, *gnu;	/* its hash tables; one of them may be NULL */
+	const uint32_t *hash, *gnu;	/* hash tables; one may be NULL */
 	uintptr_t bias;		/* added to st_value */
 };
 
-/* The symbols of the object whose ELF header is mapped there; false: it has none. */
+/* Finds the symbols of the object with that ELF header; false: it has none. */
 bool libc_symbols(const ElfW(Ehdr) *, struct libc_symbols *);
-/* How many there are, undefined ones included. */
+/* The number of symbols, undefined ones included. */
 size_t libc_symbols_count(const struct libc_symbols *);
-/* The next defined symbol of that name after `after`, or the first (NULL). */
+/* The next defined symbol of that name after `after`; after NULL, the first one. */
 ElfW(Sym) *libc_symbol(const struct libc_symbols *, const char *name,
     const ElfW(Sym) *after);
 
 /*
- * Notes which objects are loaded, for the two functions below.  After libc_begin(),
- * and while none can be loaded or unloaded.
+ * Records the loaded objects for the two functions below.  Call it after libc_begin(),
+ * while no object can be loaded or unloaded.
  */
 void libc_note_objects(void);
-/* False if no object but this one defines the symbol; true also if that is not known. */
+/* False if no other object defines the symbol; true also if that is unknown. */
 bool libc_may_define(const char *name);
-/* The same of objects that refer to one of the symbols, of which NULL ends the row. */
+/* False if no other object refers to one of the names, which end with NULL; else as above. */
 bool libc_may_refer(const char *const names[]);
 
 #pragma GCC visibility pop

@@ -11,9 +11,9 @@
 #include "unwind.h"
 
 /*
- * An address without a place in the first part goes into the second, so that the
- * rules of a small program lie on few pages; one without a place there is looked up
- * each time.
+ * An address that finds no slot in the first part goes into the second, so that the
+ * rules of a small program lie on few pages.  An address that finds no slot there
+ * either is looked up each time.
  */
 #define FIRST (1u << 9)
 #define SLOTS (1u << 15)
@@ -103,7 +103,7 @@ home_slot(uintptr_t pc)
 	return (unsigned)((pc * UINT64_C(0x9e3779b97f4a7c15)) >> 49);
 }
 
-/* The entry of probe i. */
+/* The entry that probe i looks at. */
 static inline struct entry *
 entry_of(struct table *table, unsigned home, unsigned i)
 {

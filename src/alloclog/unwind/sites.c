@@ -28,9 +28,9 @@
 #include "unwind.h"
 
 /*
- * An index has up to three parts: a stack that finds no slot among the probes of one
- * goes into the next.  So those of a small program lie on a few pages.  The last has
- * twice as many slots as there are numbers: half of them stay free.
+ * An index has up to three parts.  A stack that finds no slot among the probes of one
+ * part goes into the next, so the stacks of a small program lie on few pages.  The last
+ * part has twice as many slots as there are numbers, so half of them stay free.
  */
 #define SITE_FIRST 440
 #define SITE_SECOND 8192
@@ -55,7 +55,7 @@ struct index {
 #define SITE_PROBES (2 * FEW_PROBES + PROBES)
 #define MODULE_PROBES (FEW_PROBES + PROBES)
 
-/* The slot of a probe: in the order in which stacks are put there. */
+/* The slot that a probe looks at; insertion uses the same order. */
 static _Atomic uint64_t *
 site_slot(struct index *index, uint64_t hashed, unsigned probe)
 {

@@ -173,8 +173,9 @@ call_map_wiped(size_t size, size_t wiped)
 #endif
 
 /*
- * Takes the range's pages together, where nearly all will be written to: a fault for
- * each costs several times as much.  A hint, since Linux 5.14.  Keeps errno.
+ * Populates the range's pages in one call, for a range that will be written to almost
+ * completely: one fault for each page costs several times as much.  Has no effect before
+ * Linux 5.14.  Keeps errno.
  */
 static inline void
 call_populate(void *at, size_t size)

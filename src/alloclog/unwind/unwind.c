@@ -30,7 +30,7 @@
 
 /* Limits of a thread. */
 #define CHAINS 512		/* a power of two */
-#define CHAINS_FIRST 32		/* as many are used first, on few pages */
+#define CHAINS_FIRST 32		/* chains in use at first, to touch few pages */
 #define CHAIN_PAIRS 20
 #define CHAIN_SINGLES 34	/* a stack that needs more has no chain */
 
@@ -72,8 +72,8 @@ struct stack_cache {
 	bool known;		/* has begun: rules and memos stay for the next thread */
 	uint32_t hits;		/* in this period */
 	uint32_t walks;
-	uint32_t chains_used;	/* less one: more when they fill, and some are then missed */
-	uint32_t kept;		/* chains so far */
+	uint32_t chains_used;	/* chains in use - 1; grows as they fill, then some lookups miss */
+	uint32_t kept;		/* chains that were stored so far */
 	struct walker walker;
 	uint64_t frame[RING_STACK_MAX];
 	uint64_t key[CHAINS];		/* of the chains: a miss reads no line of theirs */
@@ -240,7 +240,7 @@ chain_keep(struct stack_cache *c, unsigned depth, uint32_t site,
 		c->chains_used = 2 * c->chains_used + 1;
 }
 
-/* Not inline, as chain_keep(): the frame of caller_walked() lies below each walk. */
+/* Not inline, like chain_keep(): every walk's stack includes caller_walked()'s frame. */
 static NOINLINE uint32_t
 site_unmet(struct stack_cache *c, unsigned depth, uint64_t hash,
     uint32_t generation)
@@ -267,7 +267,7 @@ site_of(struct stack_cache *c, unsigned depth, uint64_t hash,
 	uint64_t known = UINT64_MAX, tag = hash & ~MEMO_SITE;
 	const memo *set = walker_memo(&c->walker, hash);
 
-	/* Of the right one nothing is left but its site. */
+	/* XOR with the tag leaves only the site of the matching entry. */
 #pragma GCC unroll 4
 	for (unsigned i = 0; i < MEMO_WAYS; i++)
 		known = (set[i] ^ tag) < known ? set[i] ^ tag : known;
@@ -404,7 +404,7 @@ stack_forget_rules(void)
 void
 stack_cache_renew(struct stack_cache *c, unsigned depth, bool frees)
 {
-	static _Atomic bool populated;	/* also in forked children, most of which end soon */
+	static _Atomic bool populated;	/* inherited by forked children, most of which end soon */
 	bool used = c->depth != 0;
 
 	depth = depth == 0 ? 1 :

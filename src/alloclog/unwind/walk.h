@@ -86,7 +86,7 @@ typedef uint64_t __attribute__((may_alias, aligned(1))) mores;
 typedef uint64_t memo;
 #define MEMO_SITE ((uint64_t)RING_SITES - 1)
 #define MEMO_SETS 2048		/* a power of two: walker_memo() takes so many bits */
-#define MEMO_SETS_FIRST 64	/* as many are used first, on few pages */
+#define MEMO_SETS_FIRST 64	/* sets in use at first, to touch few pages */
 #define MEMO_WAYS 4
 
 #define AT_SLOTS 1024		/* words of a stack with a place of their own in w->at */
@@ -108,8 +108,8 @@ struct walker {
 	uint8_t more[TRAIL + MORE_ROUND];	/* LEVEL_MORE or 0; those behind are 0 */
 	unsigned power_of;		/* for hash_of(): depth ... */
 	uint64_t power;			/* ... and FACTOR to its power */
-	uint32_t memo_sets;		/* in use, less one */
-	uint32_t memos;			/* put there so far */
+	uint32_t memo_sets;		/* sets in use - 1 */
+	uint32_t memos;			/* memos that were stored so far */
 	struct level trail[TRAIL];
 	struct rules_near near;
 	_Alignas(64) memo memo[MEMO_SETS][MEMO_WAYS];	/* the latest first */
@@ -121,7 +121,7 @@ walker_memo(struct walker *w, uint64_t hash)
 	return w->memo[hash * UINT64_C(0xe7037ed1a0b428db) >> 53 & w->memo_sets];
 }
 
-/* One more is put there.  More sets are used as they fill: some are then missed. */
+/* Counts a stored memo.  As the sets fill, more are used; then some lookups miss. */
 static inline void
 walker_count_memo(struct walker *w)
 {

@@ -274,7 +274,7 @@ load_checkpoint(struct capture *c, struct reader_part *p, size_t check,
 	return 0;
 }
 
-/* The event behind the last one of a block. */
+/* The number of the event after a block. */
 static uint64_t
 end_of(const struct entry *e)
 {

@@ -162,7 +162,7 @@ struct mdd_thread {
 #include "layout.def"
 };
 
-/* For the large arrays: the section they lie in, say. */
+/* An attribute for the large arrays, such as their section. */
 #ifndef MDD_LARGE
 #define MDD_LARGE
 #endif
@@ -189,8 +189,8 @@ struct mdd_opts {
 int mdd_start(const struct mdd_opts *);
 
 /*
- * Parses settings as in libmdd(3).  1: on; 0: off, also if empty; -1: an error, at
- * *bad.
+ * Parses settings as in libmdd(3).  Returns 1: on; 0: off, or text is empty; -1: an
+ * error at *bad.
  */
 int mdd_settings(struct mdd_opts *, const char *text, const char **bad);
 

@@ -302,8 +302,8 @@ describe_image(struct keeper *k, int fd, const struct peer *peer,
 		k->process.cwd = strdup(path);
 	if (k->image.origin != IMAGE_FORKED) {
 		/*
-		 * A program may be over before anybody asks for its callers,
-		 * whose modules only stacks tell.
+		 * A short program may end before a page asks for its callers,
+		 * and without stacks their modules are not recorded.
 		 */
 		if (calm && k->node->opts.stack == 0 &&
 		    symbol_modules_new(&k->modules.table) == 0)
@@ -392,7 +392,7 @@ welcome_target(struct hello *h, int fd, struct pooled_keeper *s,
 		stream_feed_start_at(k->feed, k->process.cut);
 	takeover_assign(k);
 	recorder_welcome(k);
-	/* From the answer on, the loop may end it. */
+	/* Before the answer, because the loop may end the keeper after it. */
 	takeover_give_areas(k, s->fds);
 	pthread_mutex_lock(&h->lock);
 	r = send_welcome(fd, k->stream, areas, unseen);

@@ -83,7 +83,7 @@ insert_at(struct keeper_pool *all, size_t at, const struct pooled_keeper *s)
 	all->n++;
 }
 
-/* again: areas that another target has had will do. */
+/* again: the areas may be those of an ended target. */
 static bool
 take_first(struct keeper_pool *all, bool again, struct pooled_keeper *out)
 {
@@ -101,7 +101,7 @@ take_first(struct keeper_pool *all, bool again, struct pooled_keeper *out)
 	return true;
 }
 
-/* It costs little to make more of what is there. */
+/* Keepers from idle memory cost little, so the pool may hold more of them. */
 static bool
 wants_more(const struct keeper_pool *all)
 {

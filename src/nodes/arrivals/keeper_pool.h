@@ -1,12 +1,12 @@
 /*
  * keeper pool: keepers made in advance.
  *
- * To make a keeper and to store what the next process takes over takes a third
- * of a millisecond, and a target waits for its welcome.  So some are made ahead,
- * by a thread that yields to all others: the acceptor's own has precedence, and
- * targets that it has just welcomed would wait for it.
+ * It takes a third of a millisecond to make a keeper and to store the descriptors for
+ * the node's next process, and a target waits for its welcome.  So a thread of low
+ * priority makes some keepers in advance; the acceptor and the targets that it has just
+ * welcomed have precedence.
  *
- * A keeper whose areas another target has had is for processes of the node's own
+ * A keeper with the areas of an ended target is only for processes of the node's own
  * user.
  *
  * Streams are numbered as they are made, so a target that comes when the pool is
@@ -25,7 +25,7 @@
 #include "../keeper/keeper.h"
 
 #define KEEPER_POOL_SIZE 3		/* a started program forks and executes, and so does that */
-#define KEEPER_POOL_MOST 8		/* while ended targets leave what they need */
+#define KEEPER_POOL_MOST 8		/* size while there is idle memory of ended targets */
 
 struct pooled_keeper {
 	struct keeper *keeper;
@@ -52,9 +52,9 @@ void keeper_pool_start(struct keeper_pool *, struct node *);
 /* Ends it, and drops what is left. */
 void keeper_pool_stop(struct keeper_pool *);
 
-/* The next one for a process of that user, or a new one; the caller owns it.  Negative errno. */
+/* Takes the next keeper for a process of that user, or makes one; the caller owns it. */
 int keeper_pool_get(struct keeper_pool *, uid_t, struct pooled_keeper *);
-/* Puts back one that was not used. */
+/* Puts back a keeper that was not used. */
 void keeper_pool_put_back(struct keeper_pool *, const struct pooled_keeper *);
 bool keeper_pool_has(struct keeper_pool *, uint64_t stream);
 void keeper_pool_refill(struct keeper_pool *);

@@ -48,7 +48,7 @@ open_processor(struct processor *p, pid_t parent, int cpu)
 	};
 	int err = perf_ring_open(&p->ring, &attr, parent, cpu, RING_BYTES);
 
-	return err == -ENODEV ? 0 : err;	/* it is offline */
+	return err == -ENODEV ? 0 : err;	/* the processor is offline */
 }
 
 void

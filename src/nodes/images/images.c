@@ -255,7 +255,7 @@ images_end_all(struct node *node, bool gone)
 
 /* --- the beginning of an image ------------------------------------------ */
 
-/* Stacks name the modules themselves: then the table is read when it is wanted. */
+/* A target that records stacks sends its modules, so the table is read only on demand. */
 static void
 find_modules(struct keeper *k, struct keeper *parent)
 {

@@ -508,11 +508,11 @@ save_due(struct keeper *k)
 		memcpy(k->last.due, stream_feed_due(k->feed), bytes);
 }
 
-#define LEAVES_MS 1000		/* targets that lived longer are few */
+#define LEAVES_MS 1000		/* age of a target up to which its areas are reused */
 
 /*
- * May another target have its areas?  A process may have kept a descriptor of
- * them.  So those of other users and of sandboxes are for nobody else.
+ * True if another target may get this one's areas.  The areas of other users and of
+ * sandboxed processes are not reused, because a process may still hold a descriptor.
  */
 static bool
 leaves_areas(const struct keeper *k, const char *reason)

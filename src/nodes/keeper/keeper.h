@@ -360,7 +360,7 @@ struct keeper_opts {
 	bool classic;
 	bool no_list;			/* a row only: a process without a stream */
 	bool with_feed;			/* feed and its descriptors */
-	bool again;			/* areas that an ended target of the node's owner has had will do */
+	bool again;			/* it may get the areas of an ended target of the node's owner */
 	uint32_t max;			/* aRecMax; 0: the default of its kind */
 };
 

@@ -1,6 +1,6 @@
 /*
- * Areas, memory and stacks without a target, which the store has already.  A
- * kill at any instruction leaves memory that is void, or that no target has.
+ * Areas, memory and stacks that are in the store and have no target.  If the node is
+ * killed at any instruction, the memory is void or belongs to no target.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -10,7 +10,7 @@
 #include "node.h"
 #include "takeover_memory.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* of a node's idle ones */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* for the idle arrays */
 
 static bool
 push(void **idle, unsigned *n, void *one)
@@ -25,7 +25,7 @@ push(void **idle, unsigned *n, void *one)
 	return room;
 }
 
-/* The last one: its memory is most likely in a cache. */
+/* Takes the last one, whose memory is most likely in a cache. */
 static void *
 pop(void **idle, unsigned *n)
 {
@@ -45,7 +45,7 @@ takeover_memory_put(struct takeover_memory *mem)
 {
 	struct takeover_image *image = mem->image;
 
-	/* Before the zeros reach is_void. */
+	/* Must precede the reset, which clears is_void. */
 	atomic_store(&image->committed, 0);
 	image->image.pid = 0;
 	atomic_signal_fence(memory_order_release);

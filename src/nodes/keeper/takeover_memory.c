@@ -141,7 +141,7 @@ takeover_memory_open(struct takeover_memory **out, int fd, unsigned generation)
 	pieces = r == 0 ? take_pieces(mem) : 0;
 	if (r == 0)
 		r = get_build(&ours);
-	/* Its process was about to make it a new one. */
+	/* Its process was killed while it reset this memory. */
 	if (r == 0 && mem->image != NULL && mem->image->build.size == 0)
 		r = -ENODATA;
 	/* Pieces of another build may have other sizes. */

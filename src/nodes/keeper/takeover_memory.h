@@ -1,46 +1,46 @@
 /*
- * takeover memory: what of a keeper, and of the node itself, the next process
- * of the node takes over.
+ * takeover memory: the state of a keeper, and of the node itself, that the next
+ * process of the node takes over.
  *
- * Queue, list and whatever cannot be found out again lie in one memory file
- * (base/pmem.h), the stacks of a family in another one, the node's own words in
+ * The queue, the list and all state that cannot be read again lie in one memory
+ * file (base/pmem.h), the stacks of a family in a second, the node's own state in
  * a third.  Their descriptors and those of rings and sockets are in the store
  * of the supervisor or of systemd (host/fdstore.h), under names with the
- * stream's number.  So the next process is the same node for its pages: it has
+ * stream's number.  For its pages, the next process is the same node: it has
  * the same id, boot, streams, epochs and sequence numbers.
  *
  * Vocabulary
  *	slot	one of two places that commits are written to in turn.
- *	commit	the point to which the next process rolls all of it back.  It
+ *	commit	the point to which the next process rolls the state back.  It
  *		is written into the slot that is not valid, and becomes valid
- *		by one store of its number.  The rings give room back only
- *		after that, so that what comes later can be read again.
- *	shown	a page may know of records up to here.  If they are not
- *		committed, others get their numbers: the row then gets another
- *		epoch, and pages take the list anew.
+ *		by one store of its number.  The rings free space only after
+ *		that, so that later records can be read again.
+ *	shown	the number of the last record that a page may know.  If it was
+ *		not committed, other records get these numbers: the row then
+ *		gets another epoch, and pages read the list again.
  *	void	said of memory that was replaced, or whose target has ended.
  *
  * The names in the store are
  *	pagek.node		the node's own words
  *	pagek.pages, .targets	the listening sockets
- *	pagek.t.STREAM		what a target has at first: the ring area, the keeper
- *				area as it was made, and the memory file.  STREAM is
- *				that of the first target that had them
- *	pagek.t.STREAM.kept.N	a memory file in place of that; N counts up from 2
- *				when a list starts again, and there may be two for a
- *				moment.  The first stays, and is empty
+ *	pagek.t.STREAM		the ring area, the keeper area and the memory file of
+ *				a target.  STREAM is that of the first target that
+ *				had them
+ *	pagek.t.STREAM.kept.N	a memory file that replaces the first one, which stays
+ *				and is empty.  N counts up from 2 each time that the
+ *				list starts again; for a moment there may be two
  *	pagek.s.ID		the stacks of a family
  *
  * Only a target of a node whose descriptors are stored has such memory.  Lists
  * of ended targets, the digest and the oracle are not taken over.
  *
- * Most targets end soon.  To make and to store all that for each takes the node
- * longer than to follow the target.  So the areas and the memory of one that
- * lived briefly stay in the store, under the stream that they were made for,
- * and are the next one's when its list is dropped: zeros by then.
+ * Most targets end soon, and the node needs more time to make and to store all this
+ * than to follow the target.  So the areas and the memory of a short target stay in
+ * the store, under the stream that they were made for.  When the target's list is
+ * dropped, they are zeroed and are ready for the next target.
  *
  *	takeover_memory.c	memory files and commits
- *	takeover_idle.c		those without a target, for other ones
+ *	takeover_idle.c		memory without a target, for reuse
  *	takeover_store.c	names in the store, stacks of a family
  *	takeover_node.c		the node itself
  *	resume.c		a keeper made from a commit
@@ -114,7 +114,7 @@ struct takeover_slot {
 struct takeover_memory {
 	struct node *node;
 	uint64_t place;			/* STREAM of its name; 0: none yet */
-	struct stream_areas areas;	/* without a feed: of its last target, which has ended */
+	struct stream_areas areas;	/* while there is no feed: those of the ended target */
 	struct pmem *pmem;
 	struct takeover_image *image;
 	struct takeover_slot *slot;	/* two, and so are the next */
@@ -123,8 +123,8 @@ struct takeover_memory {
 	struct keeper_tag *tag;
 	unsigned generation;
 	bool stored;
-	bool again;			/* another target has had its areas */
-	bool left;			/* its target has ended, and another one may have it */
+	bool again;			/* its areas had another target before */
+	bool left;			/* its target has ended; another one may get it */
 	bool fresh;			/* no commit of this process so far */
 	unsigned from[2], to[2];	/* threads that changed since the slot was written */
 	unsigned inherited[2];		/* written */
@@ -144,7 +144,7 @@ struct takeover_sites {
 
 struct node_store {
 	struct fdstore fds;
-	/* Of struct takeover_memory, and of struct takeover_sites; see takeover_idle.c. */
+	/* Arrays of struct takeover_memory and struct takeover_sites; see takeover_idle.c. */
 	void *idle[TAKEOVER_IDLE], *idle_sites[TAKEOVER_IDLE];
 	unsigned nidle, nidle_sites;
 	_Atomic size_t target_bytes;	/* size of the last target's memory; 0 unknown ... */
@@ -178,34 +178,34 @@ void takeover_memory_free(struct takeover_memory *);
 /* --- without a target --------------------------------------------------------- */
 
 /*
- * One that has areas and is stored, instead of takeover_memory_new(); -ENOENT
- * if there is none.  Any thread.
+ * Takes idle memory, which has areas and is stored, instead of takeover_memory_new().
+ * -ENOENT: there is none.  Any thread.
  */
 int takeover_memory_again(struct takeover_memory **, struct node *);
 bool takeover_has_idle(struct node *);
-/* The same for stacks; they keep their id. */
+/* Takes idle memory for stacks, which keeps its id. */
 int takeover_sites_again(struct takeover_sites **, struct node *);
-/* False: it cannot be used again. */
+/* Makes the memory idle.  False: it cannot be reused; the caller frees it. */
 bool takeover_memory_put(struct takeover_memory *);
 bool takeover_sites_put(struct takeover_sites *);
-/* Frees all that are idle. */
+/* Frees all idle memory. */
 void takeover_idle_fini(struct node *);
 
 /* Takes the pieces of an empty memory file. */
 int takeover_memory_begin(struct takeover_memory *);
 
 /*
- * Takes the descriptors of the target's areas that another target may need, and
- * makes them -1.  fds are those of keeper_new().
+ * Moves the descriptors of the target's areas from fds, those of keeper_new(), into its
+ * memory and sets them to -1, if the areas may be reused.
  */
 void takeover_give_areas(struct keeper *, int fds[3]);
-/* True if it has them. */
+/* True if the target's memory has these descriptors. */
 bool takeover_may_leave(const struct keeper *);
-/* True if another target has had its areas. */
+/* True if the keeper's areas had another target before. */
 bool takeover_is_again(const struct keeper *);
 /*
- * Frees the feed of a target that has ended.  Its areas and memory are another
- * one's later, or else they are forgotten.
+ * Frees the feed of a target that has ended.  Its areas and memory become idle later,
+ * or they are forgotten now.
  */
 void takeover_leave(struct keeper *);
 
@@ -264,11 +264,11 @@ void takeover_write_sandbox(struct keeper *);
 void takeover_write_starter(struct keeper *, pid_t);
 /* Writes until when its pages were counted; needs no commit. */
 void takeover_write_counted(struct keeper *);
-/* Takes its names out of the store and makes its memory void, unless it is left. */
+/* Removes its names from the store and makes its memory void, unless it is `left`. */
 void takeover_forget(struct keeper *);
-/* Takes the name of the first generation out of the store. */
+/* Removes the name of the first generation from the store. */
 int takeover_remove_name(struct node *, uint64_t place);
-/* Takes one memory file out; that of generation 1 goes with its target. */
+/* Removes one memory file from the store, except generation 1, which its target keeps. */
 void takeover_drop_memory(struct node *, uint64_t place,
     unsigned generation);
 /* This memory, which holds a new queue and list, replaces the keeper's. */
@@ -283,7 +283,7 @@ int takeover_sites_open(struct takeover_sites **, struct node *, uint64_t id,
     int fd, struct stream_sites **);
 void takeover_sites_ref(struct takeover_sites *);
 void takeover_sites_unref(struct takeover_sites *);
-/* Without references; takes them out of the store. */
+/* Frees stacks without references and removes them from the store. */
 void takeover_sites_free(struct takeover_sites *);
 
 /* --- the next process --------------------------------------------------------- */

@@ -256,7 +256,7 @@ store_sites(struct keeper *k)
 	char name[FDSTORE_NAME];
 	int r;
 
-	/* Idle ones are stored. */
+	/* Reused memory is stored already. */
 	if (s->id != 0)
 		return 0;
 	takeover_name_sites(name, k->stream);

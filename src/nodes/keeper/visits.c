@@ -13,7 +13,7 @@
 
 #define VISIT_MUCH 16384	/* records of a visit: the next one at once */
 #define VISIT_SOME 512		/* the next one in a millisecond */
-#define FIRST_MS 3		/* after that time most short programs have ended */
+#define FIRST_MS 3		/* most short programs have ended by then */
 #define CALM_MS 16		/* interval from which on a bell watches */
 #define FRESH_MS 10
 #define TURN_MS 2

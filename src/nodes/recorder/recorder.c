@@ -188,8 +188,8 @@ on_begun(struct node *node, struct node_stress_wait *w)
 }
 
 /*
- * A source that takes its time to begin has no counts of a short recording: until a
- * second has passed, totals since the boot are kept for it.
+ * Some sources begin late and have no counts of a short recording.  Until such a source
+ * has begun, totals since the boot from another source replace it.
  */
 static void
 begin_stress(struct recording *r)

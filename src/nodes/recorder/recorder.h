@@ -122,10 +122,10 @@ struct tap_store;
 
 /* Samples of heap stress. */
 struct recorder_stress {
-	bool sees;			/* it is a viewer of the kernel's counts */
+	bool sees;			/* the recording is a viewer of the kernel's counts */
 	bool ready;			/* `first` has the first sample of the best source */
 	struct capture_stress first;
-	/* Until a second has passed, if the best source takes its time to begin: */
+	/* Until the best source has begun: */
 	struct stress *early;		/* another source; NULL: none */
 	struct capture_stress early_first;
 	struct node_stress_wait wait;

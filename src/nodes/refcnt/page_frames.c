@@ -34,7 +34,7 @@ node_refcnt_folder(char out[NODE_REFCNT_FOLDER])
 	return err;
 }
 
-/* Of the machine, whichever folder this node has. */
+/* One file for the machine, whatever the folder of this node is. */
 static const char balancing_file[] = DAEMON_SYSTEM_FOLDER "/numa_balancing";
 
 int

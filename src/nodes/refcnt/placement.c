@@ -82,8 +82,8 @@ read_entry(const struct placement *p, uint64_t vaddr)
 }
 
 /*
- * move_pages(2) does not find a page whose rights the kernel has taken away to see who
- * uses it.  Memory of no slot: -1.
+ * move_pages(2) does not find a page whose access rights automatic NUMA balancing has
+ * removed.  -1: the frame belongs to no slot of memory.
  */
 static int32_t
 home_of_frame(const struct refcnt_topology *t, uint64_t paddr)

@@ -289,7 +289,7 @@ static const char moves_pages[] = "automatic NUMA balancing is on for the whole 
     "machine while these pages are counted: it moves pages to the nodes that use "
     "them, so counting changes what it shows";
 
-/* It changes settings of the machine. */
+/* Only root may use this source, because it changes settings of the machine. */
 static void
 explain_hints(const struct keeper *k, uid_t uid, char *why)
 {
@@ -330,7 +330,7 @@ explain_writes(const struct keeper *k, char *why)
 		    "source refs");
 }
 
-/* False: `why` says why not. */
+/* False: the source cannot count; `why` has the reason. */
 static bool
 has_source(const struct keeper *k, const struct node_refcnt_ask *ask, char *why)
 {

@@ -14,7 +14,7 @@
 
 #define CUT_MS 600	/* that a target has for a request to cut its mappings */
 #define CUT_LOOK_MS 5
-#define LOOK_MS 100	/* between looks at a source that keeps little */
+#define LOOK_MS 100	/* between reads of a source with a small buffer */
 #define SHARE 10	/* at most this part of the time is spent with reading */
 
 /* The state of one worker. */
@@ -24,8 +24,8 @@ struct work {
 	struct writes *writes;		/* the same */
 	struct guard *guard;		/* the same */
 	struct hints *hints;		/* the same */
-	struct balancing *balancing;	/* while they are open */
-	uint64_t lost;			/* samples, in the periods before */
+	struct balancing *balancing;	/* open while `hints` is */
+	uint64_t lost;			/* samples of hints lost before this period */
 	struct placement *placement;	/* NULL: places are not known */
 	struct refcnt_table *table;	/* NULL: not made yet */
 	int64_t begun_ms;		/* the period */
@@ -355,7 +355,7 @@ begin_hints(struct work *w)
 static void
 look_at_hints(struct work *w)
 {
-	/* At the period's end its error is told. */
+	/* end_hints() reports the error. */
 	(void)hints_read(w->hints, count_sample, w);
 }
 
@@ -565,7 +565,7 @@ after_ms(int64_t ms)
 	return due;
 }
 
-/* False: no source that counts now wants it. */
+/* True if a source that counts now has a look function. */
 static bool
 wants_looks(const struct work *w)
 {
@@ -624,7 +624,7 @@ count(struct counted_target *t)
 	int64_t spent = 0;
 
 	(void)placement_new(&w.placement, t->pid, t->topology);
-	/* Before a source lets the kernel move pages. */
+	/* Must precede begin(), after which a source may let the kernel move pages. */
 	if (w.placement != NULL)
 		placement_step(w.placement, t->counts);
 	for (;;) {

@@ -74,17 +74,17 @@ bool placement_has_frames(const struct placement *);
 
 /* The folder of mapped files; made by refcnt_table_write(). */
 int node_refcnt_folder(char out[NODE_REFCNT_FOLDER]);
-/* The file that keeps the machine's former settings (refcnt/hint/hint.h). */
+/* The path of the file with the machine's former settings (refcnt/hint/hint.h). */
 int node_refcnt_balancing_file(const char **);
-/* Counts of frames, whose addresses are their pages'.  -ENOMEM. */
+/* Makes counts by physical frame.  -ENOMEM. */
 int frames_new(struct frames **, const struct refcnt_topology *);
 void frames_free(struct frames *);
-/* Any thread: a page of a target was referenced by a node, or one of its neighbours. */
+/* Any thread: counts references of a page by a node; coarse: its neighbours perhaps. */
 void frames_count(struct frames *, const struct refcnt_page *, unsigned node,
     uint64_t n, bool coarse, int64_t now_ms);
-/* There was no room for some: they are not counted until nothing is. */
+/* True if some frames had no room; they stay uncounted until all counting ends. */
 bool frames_are_full(const struct frames *);
-/* Any thread: a target's period has ended. */
+/* Any thread: updates the files.  Call it when a target's period has ended. */
 void frames_write(struct frames *, int64_t now_ms);
 
 #endif

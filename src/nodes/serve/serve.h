@@ -79,7 +79,7 @@ struct conn {
 	bool sees_kernel;		/* it is a viewer of the kernel's counts */
 	struct node_stress_wait stress;	/* a STRESS that waits */
 	bool looking;			/* a FRAME of it is not answered yet */
-	bool working;			/* a MEMORY, a KERNEL_MEMORY or a move, likewise */
+	bool working;			/* a worker still answers a MEMORY, a KERNEL_MEMORY or a move */
 	bool ending;			/* closes when its last reply is out */
 	bool closed;
 };

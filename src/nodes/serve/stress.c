@@ -1,6 +1,6 @@
 /*
  * STRESS: the kernel's counts, as the node has read them for all pages.
- * KERNEL_MEMORY: who holds the kernel's own memory, which a worker reads.
+ * KERNEL_MEMORY: the kernel's own memory by call site or slab cache, read by a worker.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -111,7 +111,7 @@ answer_stress(struct conn *c, const struct wire_msg *m)
 
 /* --- KERNEL_MEMORY ----------------------------------------------------------------- */
 
-/* A table, from the request to its answer. */
+/* A request for a table; lives until it is answered. */
 struct kernel_reading {
 	uv_work_t work;
 	struct node *node;
@@ -186,8 +186,8 @@ answer_kernel_memory(struct conn *c, const struct wire_msg *q)
 		return;
 	}
 	if (c->working) {
-		conn_error(c, q->id, WIRE_E_BUSY, "this page's last request for it "
-		    "is not answered yet");
+		conn_error(c, q->id, WIRE_E_BUSY, "an earlier request of this page "
+		    "is still being answered");
 		return;
 	}
 	k = calloc(1, sizeof *k);

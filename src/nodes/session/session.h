@@ -87,7 +87,7 @@ struct nodes_look {
 	int64_t node_wall_ms;		/* node's wall clock; classic: its BCD clock */
 	int64_t stale_ms;		/* age of all this, by this machine's clock */
 	const uint64_t *keeper;		/* target's counters, by enum wire_number; at most a second old */
-	size_t keeper_sent;		/* how many of them the node has; an older one lacks the last */
+	size_t keeper_sent;		/* numbers that the node has sent; older nodes send fewer */
 	uint64_t keeper_no;		/* incremented with each answer that has them */
 	struct {
 		uint16_t number;
@@ -485,15 +485,16 @@ int nodes_session_ask_stress(struct nodes_session *, uint32_t wait_ms);
 struct nodes_kernel_memory {
 	bool ready;			/* nodes_session_take_kernel_memory() has a table */
 	bool pending;
-	enum stress_table table;	/* of the last request, and its result as in nodes_stress: */
+	/* The last request, and its result as in struct nodes_stress: */
+	enum stress_table table;
 	int error;
 	const char *error_why;
 };
 /* Borrowed until the next news. */
 const struct nodes_kernel_memory *nodes_session_kernel_memory(struct nodes_session *);
-/* Asks for a table.  -EBUSY: one is on its way; -ENOTCONN. */
+/* Requests a table.  -EBUSY: a request is pending; -ENOTCONN. */
 int nodes_session_ask_kernel_memory(struct nodes_session *, enum stress_table);
-/* Hands the table over, to be freed; false: there is none. */
+/* Moves the table to the caller, who frees it; false: there is none. */
 bool nodes_session_take_kernel_memory(struct nodes_session *, struct stress_memory *);
 
 /*

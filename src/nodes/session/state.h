@@ -37,25 +37,25 @@
  *
  *	ASK(NAME, name, watched, lost)
  *
- * answered_name() takes the reply, an ERR too; lost() takes the errno where there is
- * none, unless it is NULL; a watched request without an answer makes the node
- * count as silent. A request is in flight from
- * session_ask() until its reply, the loss of the link or session_cancel().
- * names.c has a table of its own, for its requests outlive session_cancel().
+ * answered_name() takes the reply, which may be an ERR.  If no reply will come, lost(),
+ * unless it is NULL, takes the errno.  A node that does not answer a watched request
+ * counts as silent.  A request is in flight from session_ask() until its reply, the loss
+ * of the link or session_cancel().  names.c has its own table, because its requests
+ * outlive session_cancel().
  */
 #define SESSION_REQUESTS(ASK) \
 	ASK(NAME, name, true, NULL) \
 	ASK(PART, part, true, NULL) \
 	ASK(DATA, data, true, NULL) \
 	ASK(ROWS, rows, true, NULL) \
-	ASK(STREAM, stream, true, NULL)	/* STAT of the stream, */ \
-	ASK(NODE, node, true, NULL)		/* of the node with the command, */ \
-	ASK(WATCHER, watcher, false, NULL)	/* of the link's node if it has none */ \
+	ASK(STREAM, stream, true, NULL)	/* STAT of the stream */ \
+	ASK(NODE, node, true, NULL)		/* STAT of the command's node */ \
+	ASK(WATCHER, watcher, false, NULL)	/* STAT of the link's node, without a command */ \
 	ASK(TYPES, types, false, NULL) \
 	ASK(REGIONS, regions, false, NULL) \
 	ASK(MARKS, marks, false, lost_marks) \
 	ASK(USAGE, usage, false, lost_usage) \
-	ASK(STRESS, stress, false, lost_stress)	/* of the node, whatever the stream is */ \
+	ASK(STRESS, stress, false, lost_stress)	/* needs no stream */ \
 	ASK(TOUCHES, touches, false, lost_touches) \
 	ASK(COUNT, count, false, lost_count) \
 	ASK(MEMORY, memory, false, lost_memory) \
@@ -367,14 +367,14 @@ SESSION_REQUESTS(ASK)
 #undef ASK
 /* ARM has no reply: -ENOTCONN, or -ECANCELED if it is sent again. */
 void lost_arm(struct nodes_session *, int err);
-/* READ has none. */
+/* READ has no reply. */
 void lost_retained(struct nodes_session *, int err);
-/* USAGE has none: the link is lost. */
+/* USAGE has no reply: the link is lost. */
 void lost_usage(struct nodes_session *, int err);
-/* STRESS or KERNEL_MEMORY has none: -ECANCELED, or the link is lost. */
+/* STRESS or KERNEL_MEMORY has no reply: -ECANCELED, or the link is lost. */
 void lost_stress(struct nodes_session *, int err);
 void lost_kernel_memory(struct nodes_session *, int err);
-/* TOUCHES, COUNT or MEMORY has none: the link is lost. */
+/* TOUCHES, COUNT or MEMORY has no reply: the link is lost. */
 void lost_touches(struct nodes_session *, int err);
 void lost_count(struct nodes_session *, int err);
 void lost_memory(struct nodes_session *, int err);
@@ -514,7 +514,7 @@ void arm_numbers(struct nodes_session *);
 
 /* Requests the counters of the target that are due, or all. */
 void numbers_ask_stream(struct nodes_session *, bool all);
-/* Takes the target's counters, of which the node has sent so many. */
+/* Takes the target's counters; the node has sent `sent` of them. */
 void numbers_take(struct nodes_session *,
     const uint64_t n[WIRE_STATS_COUNT], size_t sent);
 /* Requests the state of the command, if due. */

@@ -9,8 +9,8 @@
  *	viewer	a page's connection that has asked, or a recording.
  *	reader	an open source of counts, with totals of its own.
  *
- * One reader serves all viewers, so a file that is zeroed by reading loses no
- * counts between two of them; each takes differences of its own.  It is opened when
+ * One reader serves all viewers, and each viewer computes its own differences; so two
+ * viewers of a file that is zeroed by reading lose no counts.  The reader is opened when
  * the first viewer asks and closed NODE_STRESS_KEEP_MS after the last one has left.
  * A file that is zeroed by reading stays open as long as the node lives: its counts
  * can be read only once.  ../serve/stress.c answers pages from here, and
@@ -71,8 +71,8 @@ struct node_stress_sample {
 
 /*
  * A sample that is at most a cycle old.  Texts are borrowed until the next call.
- * -errno: no memory or no descriptor now; -EAGAIN: the source begins, and may have
- * counts NODE_STRESS_BEGIN_MS later.
+ * -errno: no memory or no descriptor now; -EAGAIN: the source has not begun yet, so try
+ * again NODE_STRESS_BEGIN_MS later.
  */
 int node_stress_sample(struct node *, struct node_stress_sample *);
 

@@ -352,12 +352,12 @@ void app_filter_open(struct app *);
 bool app_filter(struct app *, const char *expression);
 void app_filter_complete(struct app *, const char *before, struct line_words *);
 /*
- * For the prompt of a page with other fields.  0: *out is a new filter, or NULL of an
- * empty text; else a negative errno, after a message.  With -EINVAL the prompt stays.
+ * Compiles a filter for a page with fields of its own.  0: *out is a new filter, or NULL
+ * if the text is empty; else a negative errno, after a message.  -EINVAL: keep the prompt.
  */
 int app_filter_compile(struct app *, const struct filter_table *, const char *text,
     struct filter **out);
-/* The same of rows with other fields. */
+/* Like app_filter_complete(), for a page with fields of its own. */
 void app_filter_words(const struct filter_table *, const char *before,
     struct line_words *);
 

@@ -114,10 +114,10 @@ int batch_stress_open(const struct options *, uv_loop_t *,
 void batch_stress_close(struct batch_stress *);
 /* fresh: taken after this call, not up to a cycle before.  As above. */
 int batch_stress_take(struct batch_stress *, bool fresh, struct stress_sample *);
-/* The node's; the rows are the caller's.  As above. */
+/* Requests a table from the node; the caller frees it.  Returns as above. */
 int batch_stress_memory(struct batch_stress *, enum stress_table,
     struct stress_memory *);
-/* As struct nodes_stress has them, of the last sample. */
+/* The texts of the last sample, as in struct nodes_stress. */
 const char *batch_stress_kernel(const struct batch_stress *);
 const char *batch_stress_why(const struct batch_stress *);
 /* The control group of the charge; "": that of the node. */
@@ -210,7 +210,7 @@ struct batch {
 	bool once;
 	uint64_t n;			/* pictures so far */
 	bool at_once;			/* begin() has found what an interval is waited for */
-	int status;			/* of the last question, after a complaint */
+	int status;			/* exit status of the last request that failed */
 	void *state;			/* the page's own */
 };
 
@@ -219,7 +219,7 @@ struct page_text_ops {
 	int (*begin)(struct batch *);	/* NULL: nothing to prepare */
 	int (*print)(struct batch *);	/* a picture, or a document with --format */
 	void (*end)(struct batch *);	/* also after begin has failed */
-	/* The exit status where that of the batch is PAGEK_OK; NULL: batch_status(). */
+	/* The exit status if the batch has succeeded; NULL: batch_status(). */
 	int (*status)(const struct batch *);
 	const char *verb;		/* cannot ...; NULL: "make the picture" */
 	const enum option_id *refuse;	/* options that do not apply */

@@ -45,15 +45,15 @@ bool page_sorting_parse(const char *text, struct page_sorting *);
 /* The same with the sort keys of another page. */
 bool page_sorting_parse_of(const struct page_sort_row *keys, size_t n,
     const char *text, struct page_sorting *);
-/* The field's column shows that sort key. */
+/* True if the field's column shows that sort key. */
 bool page_sort_is_of(const struct page_sort_row *, const struct field *);
 /*
- * The key of the next or previous column; n: none.  The keys from `from` to before
- * `upto` have columns before those of the plan.
+ * The sort key of the next column (right) or of the previous one; n: none.  The columns of
+ * the keys `from` to `upto` - 1 precede those of the plan.
  */
 size_t page_sort_beside(const struct page_sort_row *keys, size_t n,
     const struct field_plan *, size_t from, size_t upto, size_t sort, bool right);
-/* A column's title; of the one that is sorted by with "v": its values fall; or "^". */
+/* Writes a column's title; if the page is sorted by it, with "v" (falling) or "^". */
 void page_sort_put_title(const char *title, bool sorted, bool falls, int width,
     bool right, struct page_picture *);
 /* The options' sorting; n is at least 1. */

@@ -40,8 +40,9 @@ bool pump_names(uv_loop_t *, struct nodes_session *, int timeout_ms);
 bool pump_counters(uv_loop_t *, struct nodes_session *, int timeout_ms);
 
 /*
- * From now on the signal does not end the command: it is for done() to ask whether one
- * has come.  `once`: a second one ends it.  A signal that is ignored stays so.
+ * Catches the signal: it no longer ends the command, and done() asks
+ * pump_is_interrupted().  once: a second signal ends the command.  An ignored signal stays
+ * ignored.
  */
 void pump_catch(int sig, bool once);
 bool pump_is_interrupted(void);

@@ -168,7 +168,7 @@ void page_scroll_mark(struct page_picture *, int row, bool below);
 void page_scroll_to(struct page_scroll *, int at, int window);
 
 /*
- * Rows with a cursor, of which those around it are shown.  All zeros at the start.
+ * A list of rows with a cursor, scrolled to it.  All zeros at the start.
  *	page_list_begin(&list, n, room, pic);
  *	for (i = list.top; i < n && i < list.top + list.window; i++)
  *		...					a line each
@@ -176,23 +176,23 @@ void page_scroll_to(struct page_scroll *, int at, int window);
  *	page_list_edges(&list, n, pic);
  */
 struct page_list {
-	size_t selected, top;	/* rows: of the cursor, and the first one shown */
-	size_t window;		/* rows that have room */
-	int first;		/* line of the first row; 0: none is shown */
+	size_t selected, top;	/* the cursor's row, and the first row shown */
+	size_t window;		/* rows that fit */
+	int first;		/* line of the first row; 0: no row is shown */
 };
 
 /* Moves the cursor, and `scroll` the rows with it. */
 void page_list_move(struct page_list *, size_t n, int delta, bool scroll);
 /* Keeps the cursor on one of n rows. */
 void page_list_clamp(struct page_list *, size_t n);
-/* Scrolls to the cursor; the rows are to begin below the line being written. */
+/* Scrolls to the cursor.  The first row is written below the current line. */
 void page_list_begin(struct page_list *, size_t n, int room, struct page_picture *);
-/* Of a finished picture: marks that there are rows above or below. */
+/* Marks in a finished picture that there are rows above or below. */
 void page_list_edges(const struct page_list *, size_t n, struct page_picture *);
 
 /* Ends a title with its keys, right-aligned; drops the first ones if needed. */
 void page_overlay_title(const char *keys, struct page_picture *);
-/* Fills the picture but for its last line, which has the keys. */
+/* Fills the picture and writes the keys on its last line. */
 void page_overlay_bar(const char *keys, int rows, struct page_picture *);
 
 /* --- drawings ------------------------------------------------------------- */

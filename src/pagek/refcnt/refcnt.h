@@ -51,7 +51,7 @@ struct refcnt_list {
 	struct refcnt_line *line;	/* owned */
 	size_t n, cap;
 	size_t of;			/* lines before the filter */
-	bool single;			/* a line for each page, and not for each run */
+	bool single;			/* a line for each page instead of each run */
 	bool has_nodes;			/* some page tells which nodes refer to it */
 	bool has_writes;		/* some source tells writes from reads */
 	uint64_t diff, least;		/* of the hint */
@@ -113,8 +113,8 @@ enum refcnt_sort {
 extern const struct page_sort_row refcnt_sort_rows[REFCNT_SORTS];
 
 /*
- * Numbers fall, pages and homes rise, unless it is reversed.  Ties: by page; of counts,
- * the hotter page is first.
+ * Numbers fall, pages and homes rise; `reverse` reverses this.  Rows with equal keys are
+ * in the order of pages; with equal counts, the hotter page comes first.
  */
 void refcnt_list_sort(struct refcnt_list *, enum refcnt_sort, bool reverse);
 
@@ -122,7 +122,7 @@ void refcnt_list_sort(struct refcnt_list *, enum refcnt_sort, bool reverse);
 
 #define REFCNT_KNOWS_WRITES 1	/* columns that need a source that tells writes */
 
-/* Rows: struct refcnt_row, of a list of runs or of single pages: the subset. */
+/* Rows are struct refcnt_row.  The subset says if the list has runs or single pages. */
 enum { REFCNT_ROW_RUN = 1, REFCNT_ROW_PAGE = 2 };
 extern const struct field_table refcnt_fields;
 

@@ -1,4 +1,4 @@
-/* The fields of counted pages and of runs of them: `pagek refcnt`, documents, page R. */
+/* The fields of counted pages and of runs, for `pagek refcnt`, documents and page R. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,14 +25,14 @@ is_counted(const struct refcnt_copy_page *p)
 	return (p->flags & REFCNT_VALID) != 0;
 }
 
-/* Wall clock of a time of the node's clock; false: not known. */
+/* True if times of the node's clock can be converted to wall-clock time. */
 static bool
 has_clock(const struct refcnt_row *r)
 {
 	return r->of->v != NULL && page_time_known(r->of->v->look);
 }
 
-/* `at` of counts: */
+/* `at` of the fields with counts: */
 enum { ALWAYS, FROM_WRITES };	/* FROM_WRITES: the source must tell writes from reads */
 
 PAGE_GET(get_page, n, p->vaddr, true)
@@ -73,7 +73,7 @@ get_hint(const void *row, size_t at, struct field_value *v)
 	return v->room[0] != '\0';
 }
 
-/* Its texts are longer than a value's room.  `at`: the flags that are not told. */
+/* The flags as text; `at`: flags to leave out. */
 static bool
 get_flags(const void *row, size_t at, struct field_value *v)
 {
@@ -190,7 +190,7 @@ count_cell(const void *row, char out[FIELD_CELL])
 		    (p->flags & REFCNT_SATURATED) != 0 ? "P" : "");
 }
 
-/* "n1:400 n0:20", those that are not 0. */
+/* "n1:400 n0:20": the counts that are not 0. */
 static void
 nodes_cell(const void *row, char out[FIELD_CELL])
 {
@@ -211,7 +211,7 @@ nodes_cell(const void *row, char out[FIELD_CELL])
 	}
 }
 
-/* ">12m": not referenced since counting began, 12 minutes ago. */
+/* The age of the last reference; ">12m": none since counting began, 12 minutes ago. */
 static void
 touched_cell(const void *row, char out[FIELD_CELL])
 {
@@ -236,7 +236,7 @@ heat_cell(const void *row, char out[FIELD_CELL])
 		snprintf(out, FIELD_CELL, "not counted");
 }
 
-/* A block that fills the page has its counts; others share them. */
+/* Names the block if it fills the page, and so has all of its counts. */
 static void
 blocks_cell(const void *row, char out[FIELD_CELL])
 {

@@ -141,7 +141,7 @@ is_due(const struct ring *r, int64_t ms)
 	    EARLY_MS;
 }
 
-/* A few requests in some seconds are not none in one. */
+/* Requests per second; at least 1 if there were any. */
 static uint64_t
 per_second(uint64_t n, int64_t ms)
 {

@@ -151,27 +151,27 @@ int page_stress_explain(const struct page_stress *, struct page_scroll *,
 
 /* --- stress_memory.c ---------------------------------------------------------- */
 
-/* Columns of the screen, of text and of data; a row is the table's. */
+/* The columns of screen, text and data.  A row is one of struct stress_memory. */
 extern const struct field_table *const page_stress_memory_fields[STRESS_TABLES];
 
-/* The kernel's own memory, from the largest row on.  Zero but for the table: empty. */
+/* The kernel's own memory, largest row first.  Empty: all zeros, but for `table`. */
 struct page_stress_memory {
 	enum stress_table table;
 	bool known;			/* rows have come */
-	bool marks;			/* SINCE MK will count from `now` on */
-	struct stress_memory now, base;	/* base: of the mark */
-	struct page_list list;		/* of the rows of `now` */
+	bool marks;			/* the next table makes `now` the mark */
+	struct stress_memory now, base;	/* base: the table at the mark */
+	struct page_list list;		/* the cursor in `now` */
 	char trouble[PAGE_STRESS_TROUBLE];
 };
 
 void page_stress_memory_fini(struct page_stress_memory *);
-/* Takes the rows of *m, which is empty afterwards.  The first ones are the mark. */
+/* Takes the rows of *m and empties it.  The first table is the mark. */
 void page_stress_memory_take(struct page_stress_memory *, struct stress_memory *m);
-/* False: there are no rows yet. */
+/* Sets the mark.  False: there are no rows yet. */
 bool page_stress_memory_mark(struct page_stress_memory *);
-/* Why there are no rows now; "": there are.  Safe text. */
+/* Sets the reason why there are no rows now, as safe text; "": there are. */
 void page_stress_memory_set_trouble(struct page_stress_memory *, const char *);
-/* As page_stress_compose(). */
+/* Composes the page, like page_stress_compose(). */
 int page_stress_memory_compose(struct page_stress_memory *,
     const struct page_stress_head *, int cols, int rows, struct page_picture *);
 

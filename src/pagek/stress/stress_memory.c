@@ -1,6 +1,5 @@
 /*
- * The kernel's own memory on page S: who allocated it, and the slab caches that hold
- * it, the largest first.
+ * The kernel's own memory on page S, by call site and by slab cache, the largest first.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,10 +12,10 @@
 #include "../picture/field_table.h"
 #include "stress.h"
 
-#define SINCE_COLS 14		/* of the column SINCE MK */
-#define SINCE_LEAST 60		/* columns of a page that has it */
-#define NAME_KEEP 24		/* columns that are kept for the name */
-#define BAR_ROWS 8		/* a lower page has rows in place of a key bar */
+#define SINCE_COLS 14		/* width of the column SINCE MK */
+#define SINCE_LEAST 60		/* minimum width of a page with that column */
+#define NAME_KEEP 24		/* minimum width of the name */
+#define BAR_ROWS 8		/* minimum height of a page with a key bar */
 
 /* --- call sites ----------------------------------------------------------------------- */
 
@@ -104,7 +103,7 @@ const struct field_table *const page_stress_memory_fields[STRESS_TABLES] = {
 	[STRESS_BY_CACHE] = &slabs,
 };
 
-/* --- the rows of a moment -------------------------------------------------------------- */
+/* --- tables ---------------------------------------------------------------------------- */
 
 static const struct {
 	const char *title, *name, *waiting;
@@ -129,7 +128,7 @@ row_at(const struct stress_memory *m, size_t i)
 	return (const char *)m->row + i * m->size;
 }
 
-/* The cursor stays on its row, wherever that is now. */
+/* Keeps the cursor on its row, which may have moved. */
 static void
 follow_row(struct page_stress_memory *p, const struct stress_memory *m)
 {
@@ -183,7 +182,7 @@ bytes_of(enum stress_table table, const void *row)
 	return bytes < INT64_MAX ? (int64_t)bytes : INT64_MAX;
 }
 
-/* A row of which the mark knew nothing may have been beyond the rows that came. */
+/* "n/a": the node had not sent all rows at the mark, so the row may be older than it. */
 static void
 since_text(const struct page_stress_memory *p, const void *row, char out[FIELD_CELL])
 {

@@ -1,7 +1,7 @@
 /*
- * Processes that want the kernel to sample hold a shared lock on the file that keeps
- * the former settings.  Changes are made under an exclusive lock, which only the first
- * and the last one get; locks go with a process that is killed.
+ * A process that needs samples holds a shared lock on the file with the former settings.
+ * Settings are changed under an exclusive lock, which only the first and the last process
+ * get.  When a process is killed, the kernel releases its lock.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,15 +15,15 @@
 
 #include "hint.h"
 
-#define TRIES 200		/* for a lock, with TRY_MS between them */
+#define TRIES 200		/* attempts to lock, TRY_MS apart */
 #define TRY_MS 5
-#define TEXT 256		/* bytes of the file */
+#define TEXT 256		/* maximum size of the file */
 #define PATH 512
 
 enum {
-	SWITCH,			/* kernel.numa_balancing: 1 is a bit of it */
+	SWITCH,			/* kernel.numa_balancing: bit 0 */
 	SCAN_MOST,
-	KEPT,			/* those before are changed */
+	KEPT,			/* the settings before this are changed */
 	SCAN_LEAST = KEPT,
 	SETTINGS,
 };
@@ -105,9 +105,9 @@ write_setting(const char *root, unsigned no, int value)
 	return err;
 }
 
-/* --- the file: a line "NAME WAS IS" of each change ----------------------------------- */
+/* --- the file: a line "NAME WAS IS" for each change ---------------------------------- */
 
-/* False: it has none, or is damaged: nothing was changed then. */
+/* False: the file has no change, or is damaged. */
 static bool
 read_kept(int fd, struct change c[KEPT])
 {
@@ -145,7 +145,7 @@ keep(int fd, const struct change c[KEPT])
 	return 0;
 }
 
-/* Under the exclusive lock.  A setting with another value is somebody else's by now. */
+/* Needs the exclusive lock.  Leaves a setting that another program has changed since. */
 static void
 put_back(const char *root, int fd)
 {
@@ -162,7 +162,7 @@ put_back(const char *root, int fd)
 
 /* --- changes -------------------------------------------------------------------------- */
 
-/* What a process that was killed has changed is not what it was. */
+/* Keeps the former value that a killed process has saved, if its change is in effect. */
 static void
 plan(struct change *c, int now, int is)
 {
@@ -172,7 +172,7 @@ plan(struct change *c, int now, int is)
 }
 
 /*
- * Under the exclusive lock: keeps what is there, then changes it.  The file is not
+ * Needs the exclusive lock.  Saves the settings, then changes them.  The file is not
  * empty afterwards, even if nothing had to be changed.
  */
 static int
@@ -218,7 +218,7 @@ explain(int err, char why[REFCNT_WHY])
 		    "switched on: %s", strerror(-err));
 }
 
-/* Holds the shared lock; whoever gets the exclusive one before changes the settings. */
+/* Takes the shared lock; changes the settings before if it gets the exclusive one. */
 static int
 hold(const struct balancing *b, char why[REFCNT_WHY])
 {
@@ -234,7 +234,7 @@ hold(const struct balancing *b, char why[REFCNT_WHY])
 				return err;
 			}
 		}
-		/* Another one may have put them back in between. */
+		/* Another process may have restored the settings in between. */
 		if (flock(b->fd, LOCK_SH | LOCK_NB) == 0 && read_kept(b->fd, c))
 			return 0;
 		nanosleep(&pause, NULL);

@@ -14,28 +14,28 @@
 #include "hint.h"
 
 #define THREADS_MAX 4096
-#define PASSES 10		/* over the threads, until none is new */
+#define PASSES 10		/* maximum of searches for new threads */
 
-/* A thread with events of its own, and not only those of the one that made it. */
+/* A thread with events of its own, in addition to those inherited from its creator. */
 struct thread {
 	pid_t tid;
-	uint64_t *id;			/* of its event on each processor */
+	uint64_t *id;			/* id of its event on each processor */
 };
 
 struct hints {
 	pid_t pid;
-	int pagemap;			/* of one image: the next one has other pages */
+	int pagemap;			/* of this image; unreadable after an exec */
 	const struct refcnt_topology *topology;
 	unsigned processors;
-	struct perf_ring *ring;		/* one for each, that of the first thread */
+	struct perf_ring *ring;		/* one for each processor, opened for the first thread */
 	uint64_t *head;
 	int *fd;			/* events of the other threads */
 	size_t nfds, fds_cap;
-	struct thread *thread;		/* by number */
+	struct thread *thread;		/* sorted by id */
 	size_t nthreads, threads_cap;
 	struct mappings maps;
 	uint64_t lost;
-	hints_sample *sample;		/* while it reads */
+	hints_sample *sample;		/* set during hints_read() */
 	void *arg;
 };
 
@@ -53,7 +53,7 @@ page_faults(void)
 	};
 }
 
-/* --- what is there ------------------------------------------------------------------- */
+/* --- support ------------------------------------------------------------------------- */
 
 int
 hints_supported(pid_t pid, const char *root, unsigned nodes, char why[REFCNT_WHY])
@@ -70,7 +70,7 @@ hints_supported(pid_t pid, const char *root, unsigned nodes, char why[REFCNT_WHY
 	err = balancing_check(root, why);
 	if (err < 0)
 		return err;
-	/* A filter may kill us for the call. */
+	/* A filter may kill this process for the call. */
 	if (prctl(PR_GET_SECCOMP) != 0) {
 		snprintf(why, REFCNT_WHY, "the node is in a sandbox (seccomp), "
 		    "which may end it for perf_event_open(2)");
@@ -87,7 +87,7 @@ hints_supported(pid_t pid, const char *root, unsigned nodes, char why[REFCNT_WHY
 
 /* --- threads -------------------------------------------------------------------------- */
 
-/* The place of the first one with that number or a higher one. */
+/* The index of the first thread with that id or a higher one. */
 static size_t
 find_place(const struct hints *h, pid_t tid)
 {
@@ -121,7 +121,7 @@ open_event(struct hints *h, struct thread *t, unsigned cpu)
 			h->fd[h->nfds++] = fd;
 	}
 	if (fd < 0)
-		return fd == -ENODEV ? 0 : fd;		/* it is offline */
+		return fd == -ENODEV ? 0 : fd;		/* the processor is offline */
 	return ioctl(fd, PERF_EVENT_IOC_ID, &t->id[cpu]) < 0 ? -errno : 0;
 }
 
@@ -160,7 +160,7 @@ attach(struct hints *h, pid_t tid)
 	return err == -ESRCH ? 0 : err;		/* the thread has ended */
 }
 
-/* *more: there were some that had not been known. */
+/* *more: new threads were found. */
 static int
 attach_threads(struct hints *h, bool *more)
 {
@@ -209,7 +209,7 @@ hints_open(struct hints **out, pid_t pid, const struct refcnt_topology *topology
 		h->processors = (unsigned)sysconf(_SC_NPROCESSORS_CONF);
 	for (unsigned i = 0; i < h->processors; i++)
 		h->ring[i] = PERF_RING_NONE;
-	/* One that an unknown one has made meanwhile has no events. */
+	/* A thread created by one without events has none either, so search again. */
 	for (unsigned i = 0; err == 0 && more && i < PASSES; i++)
 		err = attach_threads(h, &more);
 	if (err < 0)
@@ -276,7 +276,7 @@ is_huge(const struct hints *h, uint64_t vaddr)
 	    h->maps.at[i].huge != 0;
 }
 
-/* As the kernel writes them, for the sample_type of page_faults(). */
+/* The kernel's records for the sample_type of page_faults(). */
 union record {
 	struct perf_event_header head;
 	struct {
@@ -292,8 +292,8 @@ union record {
 };
 
 /*
- * A thread with events of its own may have those of its maker as well: then a fault is
- * told twice.
+ * A thread with events of its own may also have inherited those of its creator, which
+ * report the same fault again.
  */
 static bool
 is_told_once(const struct hints *h, const union record *r)
@@ -313,7 +313,7 @@ take_record(void *arg, const struct perf_event_header *head)
 
 	if (head->type == PERF_RECORD_LOST)
 		h->lost += r->loss.lost;
-	/* Children are told of as well. */
+	/* Child processes inherit the events; skip them. */
 	if (head->type != PERF_RECORD_SAMPLE || (pid_t)r->fault.pid != h->pid ||
 	    !is_told_once(h, r))
 		return;
@@ -328,7 +328,7 @@ hints_read(struct hints *h, hints_sample *sample, void *arg)
 {
 	for (unsigned i = 0; i < h->processors; i++)
 		h->head[i] = perf_ring_head(&h->ring[i]);
-	/* So none of the next image is among them. */
+	/* Checked after the heads: records before them belong to this image. */
 	if (!has_image(h))
 		return -ESRCH;
 	h->sample = sample;

@@ -5,20 +5,19 @@
  *	faults.c	page faults of a process, with address and processor: perf
  *	balancing.c	the machine's settings that make the kernel sample
  *
- * The kernel takes the rights of some pages away from time to time.  The next reference
- * to such a page makes a fault, which tells the page and the processor, and gives the
- * rights back: a *sample*.  perf_event_open(2) tells all page faults, so the first
- * touch of a page and a copy on write are samples as well.
+ * From time to time, the kernel removes the access rights of some pages.  The next
+ * reference to such a page causes a fault, a *sample*, which shows the page and the
+ * processor and restores the rights.  perf_event_open(2) reports all page faults, so the
+ * first touch of a page and a copy on write are samples as well.
  *
  * The observer changes what it observes: the kernel moves pages to the node that
  * refers to them, in all processes of the machine.
  *
  * Known limits
- *	A page that is referenced all the time has one sample a scan, as one that is
- *	referenced once.
+ *	In each scan, a page has one sample at most, however often it is referenced.
  *	The kernel leaves out memory that is bound to a node (mbind(2)), read-only
  *	memory of files, and memory that the thread does not use.
- *	A huge page has one sample for all of its pages: those are *coarse*.
+ *	A huge page has one sample for all of its pages, which are *coarse*.
  *
  * Example
  *	balancing_begin(&balancing, "/", "/run/pagek/numa_balancing", why);
@@ -43,29 +42,30 @@
 struct balancing;
 
 /*
- * Lets the kernel sample: switches kernel.numa_balancing on if it is off, and keeps it
- * from scanning less often than it may (scan_period_max_ms becomes scan_period_min_ms).
+ * Makes the kernel sample: switches kernel.numa_balancing on, and makes it scan as often
+ * as it can (scan_period_max_ms gets the value of scan_period_min_ms).
  * root: "/", or a folder with copies of these files.
  *
- * file: keeps what the settings were, for whoever ends last; it is made if need be, in
- * a folder to which nobody else may write.  Any number of processes may share it.
+ * file: holds the former settings, which the last process restores.  It is created if
+ * necessary, in a folder that no other user can write.  Any number of processes may
+ * share it.
  *
- * 0, with a sentence in why if samples will be rare, or "".  -EOPNOTSUPP: this kernel
- * has no balancing; -EBUSY: another process changes them for a second; errors of
- * open(2) and write(2); with a sentence in why.
+ * Returns 0; `why` is "", or a sentence if samples will be rare.  Otherwise -EOPNOTSUPP:
+ * this kernel has no balancing; -EBUSY: another process has been changing the settings
+ * for a second; or an error of open(2) or write(2); `why` is a sentence.
  */
 int balancing_begin(struct balancing **, const char *root, const char *file,
     char why[REFCNT_WHY]);
 /*
- * The last one puts back what was changed, unless somebody has changed it since.
- * NULL does nothing.
+ * The last process restores the settings, except those that another program has changed
+ * since.  Does nothing with NULL.
  */
 void balancing_end(struct balancing *);
-/* Somebody may have switched it off. */
+/* False: another program has switched balancing off. */
 bool balancing_is_on(const struct balancing *);
-/* 0, or why balancing is not there or cannot be switched on; changes nothing. */
+/* As balancing_begin(), without changes: 0 if balancing can be switched on. */
 int balancing_check(const char *root, char why[REFCNT_WHY]);
-/* Puts back what processes that were killed have changed; nothing while one lives. */
+/* Restores settings that killed processes have changed, unless a process uses them. */
 void balancing_restore(const char *root, const char *file);
 
 /* --- faults (faults.c) ----------------------------------------------------------- */
@@ -73,32 +73,33 @@ void balancing_restore(const char *root, const char *file);
 struct hints;
 
 /*
- * 0; or a negative errno and a sentence why this process cannot be counted so: this
- * kernel or machine has no such faults, or we have not the right.  Changes nothing.
+ * Returns 0, or a negative errno and in `why` a sentence why this process cannot be
+ * counted: the kernel or machine has no such faults, or a right is missing.  Changes
+ * nothing.
  */
 int hints_supported(pid_t, const char *root, unsigned nodes, char why[REFCNT_WHY]);
 
 /*
- * Attaches to all threads of the process, and those that they make.  topology outlives
- * it.  -ESRCH: it has ended; -EMFILE: it has too many threads; -ENOMEM; errors of
- * perf_event_open(2).
+ * Attaches to all threads of the process, and to those that they create.  The topology
+ * must outlive the hints.  -ESRCH: the process has ended; -EMFILE: it has too many
+ * threads; -ENOMEM; errors of perf_event_open(2).
  */
 int hints_open(struct hints **, pid_t, const struct refcnt_topology *);
 void hints_close(struct hints *);
 
-/* Reads which mappings have huge pages.  -ESRCH, -ENOMEM, errors of open(2). */
+/* Finds the mappings with huge pages.  -ESRCH, -ENOMEM, errors of open(2). */
 int hints_begin(struct hints *);
 
 typedef void hints_sample(void *arg, uint64_t vaddr, unsigned node, bool coarse);
 
 /*
- * Tells the faults since the last call, at any address.  The kernel's room for them,
- * HINTS_RING bytes for each processor, is full after some 8,000.  -ESRCH: the process
- * has ended, or has executed another program.
+ * Reports the faults since the last call, at any address.  The kernel's buffer for them,
+ * HINTS_RING bytes for each processor, holds some 8,000.  -ESRCH: the process has ended,
+ * or has executed another program.
  */
 #define HINTS_RING (256u << 10)
 int hints_read(struct hints *, hints_sample *, void *arg);
-/* Samples for which there was no room, so far. */
+/* The number of samples that did not fit into the buffer so far. */
 uint64_t hints_lost(const struct hints *);
 
 #endif

@@ -170,30 +170,31 @@ int stream_feed_area(int fd);
  */
 int stream_feed_abandon(const int fds[2]);
 
-/* --- areas of an ended target, for another one ------------------------------ */
+/* --- areas of an ended target, for reuse ------------------------------------ */
 
-/* Zeros but for the descriptors, -1: there are none. */
+/* Empty: the descriptors are -1, all else is zero. */
 struct stream_areas {
-	int fds[2];		/* as stream_feed_new_persistent() gives them; -1 none */
-	void *ring, *keeper;	/* mapped, without a feed; NULL: they are not */
+	int fds[2];		/* descriptors of stream_feed_new_persistent(); -1: none */
+	void *ring, *keeper;	/* mapped while there is no feed; else NULL */
 };
 
 /*
- * Frees a feed whose target has ended, as stream_feed_free().  Its areas, of
- * which `areas` has the descriptors, become all zeros and stay mapped, if no
- * other process has the ring area mapped: one that shared the target's memory
- * may live on and write there.  Otherwise the descriptors are closed.
+ * Frees a feed whose target has ended, like stream_feed_free().  `areas` has the
+ * descriptors of its areas.  If another process still has the ring area mapped,
+ * such as one that shared the target's memory, it may write there: then the
+ * descriptors are closed.  Otherwise the areas are zeroed and stay mapped.
  */
 void stream_feed_leave(struct stream_feed *, struct stream_areas *areas);
 
 /*
- * As stream_feed_new_persistent(), with areas that a feed has left; fds[2] is
- * -1, for whoever was to have it has it.  On success `areas` is empty.
+ * Like stream_feed_new_persistent(), with the areas of a feed that has left.
+ * fds[2] is -1, because its receiver already has that descriptor.  On success
+ * `areas` is empty.
  */
 int stream_feed_new_again(struct stream_feed **, struct stream_areas *areas,
     int fds[3], bool no_wait, const struct stream_sink *, void *arg);
 
-/* Unmaps and closes what is there. */
+/* Unmaps and closes the areas, if any. */
 void stream_areas_close(struct stream_areas *);
 
 /* --- requests to the target ------------------------------------------------ */

@@ -851,7 +851,7 @@ publish_state(struct reader *r)
 	    memory_order_release);
 }
 
-/* Areas that are all zeros. */
+/* Initialises areas that are all zeros. */
 static void
 begin_areas(struct reader *r, void *area, void *keeper, bool no_wait)
 {
@@ -936,9 +936,9 @@ reader_close(struct reader *r)
 	reader_unmap(r);
 }
 
-/* --- areas that are used again ------------------------------------------- */
+/* --- areas for reuse ------------------------------------------------------ */
 
-/* Used pages of a ring area are written again; more are given back. */
+/* Used bytes of a ring area that are zeroed; if there are more, pages are released. */
 #define CLEAR_BYTES ((size_t)256 << 10)
 
 /* Makes the ring area all zeros. */
@@ -972,7 +972,7 @@ reader_leave(struct reader *r, struct stream_areas *areas)
 {
 	reader_gone(r);
 	robust_remove(&r->listed);
-	/* Each process that has joined has its first page in memory. */
+	/* A process that has joined maps the first page, so the page would be shared. */
 	if (!zeros_page_is_alone(r->area) || !clear_area(areas->fds[0])) {
 		reader_close_areas(areas);
 		return;

@@ -10,7 +10,7 @@
  *		is loaded still and whether it lay where the one before did
  *	hold	runs the first, prints held= and what it says, waits to be killed
  *
- * With TOLD a plugin must tell its run(): then the program does not look for names.
+ * With TOLD, each plugin registers its run(), and the program does not use dlsym(3).
  */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * Heap stress of the node's machine.  Its totals go on when the node is started
- * again.  And memory of the kernel itself, a table of one moment.
+ * Heap stress of the node's machine, whose totals continue after a restart of the node,
+ * and tables of the kernel's own memory.
  */
 #include <errno.h>
 #include <string.h>

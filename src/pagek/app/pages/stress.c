@@ -1,6 +1,6 @@
 /*
- * Page S: the kernel's heap stress, and its line on page K; who allocated the kernel's
- * own memory, and its slab caches.
+ * Page S: the kernel's heap stress, and its line on page K; the kernel's own memory by
+ * call site and by slab cache.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "../pages.h"
 
 #define STRIP_MS 1000		/* between the samples of the line alone */
-#define MEMORY_MS 1000		/* between two tables of the kernel's memory */
+#define MEMORY_MS 1000		/* between two requests for the kernel's memory */
 #define OLDER_NODE "VERSION: the node is older and does not have this; start it " \
 	"again with this version"
 
@@ -34,7 +34,7 @@ struct page_s {
 	enum view view;
 	struct page_scroll scroll;
 	struct page_stress_memory memory[STRESS_TABLES];
-	int64_t memory_ms;		/* when the next table is asked for */
+	int64_t memory_ms;		/* time of the next request for a table */
 	int64_t next_ms;		/* the next sample of the line; 0: the first one */
 	bool failed;			/* the last question */
 };
@@ -45,7 +45,7 @@ state_of(const struct app *app)
 	return app_panel_state(app, APP_PAGE_S);
 }
 
-/* The table that is shown; NULL: none is. */
+/* The table that is shown; NULL: the page shows the levels. */
 static struct page_stress_memory *
 table_of(struct page_s *st)
 {
@@ -145,7 +145,7 @@ read_samples(struct app *app, struct page_s *st)
 
 /* --- tables of the kernel's memory -------------------------------------------------- */
 
-/* True: there is another table, or another reason why there is none. */
+/* True: a new table has come, or a new reason why there is none. */
 static bool
 take_table(struct page_s *st, struct nodes_session *session)
 {

@@ -7,8 +7,8 @@
  *
  * Vocabulary
  *	plane	hardware, extended or wide counters (../../../refcnt/refcnt.h).
- *	shared	a page on which several blocks lie: its counts are of all of them,
- *		and nobody knows of which.
+ *	shared	said of a page with several blocks: its counts cannot be attributed to
+ *		one of them.
  *
  * Example
  *	struct page_rows rows = { .plane = REFCNT_WIDE };
@@ -28,10 +28,10 @@ struct page_rows {
 	struct refcnt_copy copy;	/* owned */
 	enum refcnt_plane plane;
 	bool hottest;			/* first; else by address */
-	/* All may be NULL: */
+	/* Each may be NULL. */
 	const struct nodes_look *look;	/* of the target */
 	const struct nodes_refcnt *refcnt;
-	const char *of;			/* a file in place of a target */
+	const char *of;			/* name of the file, if there is no target */
 };
 
 /* Adds those of from..to - 1, and zeros for those that are not counted.  -ENOMEM. */

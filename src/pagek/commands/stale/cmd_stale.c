@@ -134,7 +134,7 @@ enable(struct work *w)
 	wish->on = true;
 	if (wish->ranges.n == 0)
 		return PAGEK_OK;
-	/* Counting that this command has begun ends with it, also after ^C. */
+	/* Catch these signals: the command must end the counting that it has begun. */
 	pump_catch(SIGINT, true);
 	pump_catch(SIGTERM, true);
 	pump_catch(SIGHUP, true);

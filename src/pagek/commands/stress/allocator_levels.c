@@ -1,7 +1,6 @@
 /*
- * pagek stress --allocators: requests of a target's own allocators by the level that
- * satisfied them, as its records tell (alloclog_level()): of a live target, or of a
- * process image in a capture.
+ * pagek stress --allocators: requests to a program's own allocators, by the level that
+ * satisfied them (alloclog_level()), of a live target or of a process image in a capture.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -22,10 +21,10 @@
 /* Totals of the target, or what has come since the line before. */
 struct tally {
 	const struct options *o;
-	const char *name, *title;	/* of the target, for data and for people */
+	const char *name, *title;	/* of the target, in data and in text */
 	pid_t pid;			/* 0: none */
 	bool complete, sampled;
-	const char *lack;		/* why it is not complete */
+	const char *lack;		/* the reason if it is not complete */
 	int64_t wall_ms, ms;	/* of its end; how long, -1: since the target's start */
 	bool known;		/* levels but the last one, and the next member */
 	uint64_t level[LEVELS];
@@ -34,7 +33,7 @@ struct tally {
 
 struct levels {
 	const struct options *o;
-	struct nodes_session *session;	/* NULL: of a capture */
+	struct nodes_session *session;	/* NULL: the target is a capture */
 	char title[PAGE_TARGET_TEXT];
 	FILE *out;
 	struct json json;
@@ -341,14 +340,14 @@ show_levels(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 
 #define EVENTS_AT_ONCE 512
 
-/* Events of a process image after `from`, up to `end`; a line has those up to `to`. */
+/* Reads the events of a process image from `from` to `end`; the current line ends at `to`. */
 struct reading {
 	struct levels *l;
 	struct capture *c;
 	uint32_t part;
 	uint64_t first;			/* number of its first event */
-	bool all;			/* those before `from` too */
-	int64_t from, to, end, each;	/* each: of a line; 0: there is one */
+	bool all;			/* also events before `from` */
+	int64_t from, to, end, each;	/* each: ms of a line; 0: one line for all */
 	struct tally line;
 	bool over;
 };
@@ -391,7 +390,7 @@ count_event(struct reading *r, const struct capture_event *e)
 		r->line.untold++;
 }
 
-/* -ENOMEM, or an error of read(). */
+/* Returns 0, -ENOMEM or an error of read(). */
 static int
 read_lines(struct reading *r)
 {
@@ -417,7 +416,7 @@ read_lines(struct reading *r)
 	return err;
 }
 
-/* PAGEK_OK, or the status after a complaint. */
+/* Returns PAGEK_OK, or the exit status after a complaint. */
 static int
 find_period(struct reading *r, const char *path)
 {
@@ -427,7 +426,7 @@ find_period(struct reading *r, const char *path)
 
 	if (status != PAGEK_OK || !capture_part(r->c, r->part, &info))
 		return status != PAGEK_OK ? status : PAGEK_FORMAT;
-	/* An event may have a time that is a little before that of its image. */
+	/* The times of the first events may precede that of their image a little. */
 	r->first = info.part.first;
 	r->all = o->events.ats < 2;
 	r->from = info.part.ms;

@@ -480,7 +480,7 @@ from_boot(const struct options *o)
 	return option_given(o, OPTION_SINCE);
 }
 
-/* The process of --only=PID. */
+/* True if the process of --only=PID has ended. */
 static bool
 has_ended(const struct look *l)
 {
@@ -504,7 +504,7 @@ put_repeatedly(struct look *l, uv_loop_t *loop)
 		good = put_spent(l, from_boot(l->o) ? NULL : &l->base);
 		pace.n++;
 	}
-	/* --duration is shorter than a line's period. */
+	/* If --duration is shorter than a line's period, print one line. */
 	return good && pace.n == 0 && output_going(l->out) ?
 	    put_spent(l, &l->base) : good;
 }
@@ -704,7 +704,7 @@ find_span(struct span *s, const struct options *o)
 		    base_shown(o->events.at[o->events.ats - 1]));
 		return PAGEK_USAGE;
 	}
-	/* The first sample comes a little later than the first event. */
+	/* An end before the first sample, which follows the first event a little later. */
 	if (s->end < s->begin)
 		s->begin = s->end;
 	return status;

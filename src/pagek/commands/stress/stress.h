@@ -31,7 +31,7 @@ void stress_put_levels(FILE *, const struct options *,
 /* "14:05:30" */
 void stress_clock_text(int64_t wall_ms, bool utc, char out[FIELD_CELL]);
 
-/* The time of a moment of a part.  PAGEK_OK, or the status after a complaint. */
+/* Parses a moment of a part.  Returns PAGEK_OK, or the exit status after a complaint. */
 int stress_capture_time(struct capture *, const char *path, uint32_t part,
     const char *text, int64_t *ms);
 

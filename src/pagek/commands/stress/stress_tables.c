@@ -11,7 +11,7 @@
 
 /* --- the command line ------------------------------------------------------------------ */
 
-/* Words of --sort; the first one is the default. */
+/* The words of --sort; the first one is the default. */
 static const char *const words[STRESS_TABLES][STRESS_ORDERS] = {
 	[STRESS_BY_SITE] = { [STRESS_LARGEST] = "bytes", [STRESS_MOST] = "calls",
 	    [STRESS_BY_NAME] = "name" },
