@@ -11,8 +11,8 @@
  *	in_hook.c		which threads are in a hook: a fork waits for them
  *	produce/, unwind/	records into rings, and which events are sampled; call stacks
  *	debugdata/		memory debug data, and dumps of it (debugdata.h)
- *	guard/			counts first touches of closed pages, and makes the
- *				program's system calls meanwhile
+ *	guard/			counts first touches of closed pages; makes the
+ *				program's system calls while pages are closed
  *
  * Vocabulary
  *	real		the function that a hook stands before: the next one of

@@ -122,8 +122,8 @@ doors_name_their_files() {
 	done
 }
 
-# src/README.md, a row for each room or for the one around it: the files that it names
-# in a row are in a room of that row or below it, or at that path.
+# src/README.md has a row for each room, or for the room around it.  Each file that a row
+# names is in a room of the row or below it, or at that path.
 map_is_true() {
 	sed -n 's/^| `/`/p' "$top/src/README.md" >"$tmp/map"
 	for room in $rooms; do
@@ -205,7 +205,7 @@ rule "the rooms of a page and those of a node do not include each other" \
     sides_are_apart
 rule "a room in a room has a header of its name" rooms_have_doors
 rule "the door of a room names its files" doors_name_their_files
-rule "the map of the sources names its rooms and files that are there" map_is_true
+rule "the map of the sources names all rooms, and only files that exist" map_is_true
 rule "a room has 6,000 lines and 40 files at most" rooms_fit_a_person
 rule "a struct has 30 members at most" structs_are_short
 rule "curses is the terminal's alone" lies_in '#include <n?curses' pagek/tui/

@@ -159,7 +159,7 @@ numbers() {
 	    -e 's/^[0-9.]+[um]s max [0-9.]+[um]s//' -e 's/ +[0-9]+[smhd] [:.-]/ /' \
 	    -e 's/ missed [0-9,]+//' -e '/resumed/d'
 }
-# A cycle without a record is no calm yet: not before a second has none.
+# Waits until a second has no record; a single cycle without one is not enough.
 calm() {
 	: >"$tmp/calm"
 	wait_on p '^\? help' && until_true 20 is_calm
