@@ -96,14 +96,10 @@ loaded() {
 	redis-cli -s "$tmp/redis.sock" ping && redis-benchmark \
 	    -s "$tmp/redis.sock" -t set,lpush -r 2000 -n 4000 -q
 }
-if command -v redis-server >/dev/null; then
-	begin --usage -- redis-server --port 0 --unixsocket "$tmp/redis.sock" \
-	    --save '' --appendonly no --dir "$tmp"
-	rule "the sums over rows of redis-server are the report's totals" \
-	    agrees hold loaded
-else
-	skip "the sums over rows of redis-server: there is none"
-fi
+ln -sf "$(command -v redis-check-rdb)" "$tmp/redis-server"
+begin --usage -- "$tmp/redis-server" --port 0 --unixsocket "$tmp/redis.sock" \
+    --save '' --appendonly no --dir "$tmp"
+rule "the sums over rows of redis-server are the report's totals" agrees hold loaded
 
 # --- counted from the question on ----------------------------------------------------
 
