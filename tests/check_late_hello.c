@@ -660,7 +660,7 @@ TEST(a_child_that_is_gone_has_the_name_of_its_parent)
 	down();
 }
 
-/* It could not connect again to say that it has not mapped its rings. */
+/* The child could not connect again to report that it has not mapped its rings. */
 TEST(a_child_without_rings_that_leaves_a_word_is_one_row)
 {
 	struct ring_hello h = { .magic = RING_HELLO_MAGIC,
@@ -704,7 +704,7 @@ scan(void)
 		uv_run(&loop, UV_RUN_ONCE);
 }
 
-/* A supervisor whose child runs cat, without an environment, after a byte. */
+/* Starts a supervisor whose child executes cat, without an environment, after a byte. */
 static pid_t
 supervisor(int to[2])
 {
@@ -759,7 +759,7 @@ TEST(a_command_that_is_not_executed_yet_is_no_image_of_its_own)
 	down();
 }
 
-/* It is in no row any more when the scan is done, and has not been reaped. */
+/* When the scan is done, the image has no live row, and it has not been reaped. */
 TEST(an_image_that_ends_during_the_scan_that_sees_it_is_one_row)
 {
 	static char *argv[] = { NULL };
@@ -778,7 +778,7 @@ TEST(an_image_that_ends_during_the_scan_that_sees_it_is_one_row)
 	node.command.parent = parent;
 	images_second(&node);
 	ck_assert(node.images->scanning);
-	/* Its end is not told by a supervisor: the word's row ends at once. */
+	/* No supervisor reports its end, so the row of the word ends at once. */
 	node.opts.argv = NULL;
 	leave(page, ring_unseen_word(RING_UNSEEN_SOCKET, (uint32_t)child,
 	    (uint32_t)parent));
@@ -797,9 +797,10 @@ TEST(an_image_that_ends_during_the_scan_that_sees_it_is_one_row)
 }
 
 /*
- * A supervisor whose child ends at the byte, and is not over as long as the pipe is
- * open: the first process of a process id namespace waits until all others have
- * been reaped.  It writes a byte when they are there; none: it may not do that.
+ * Starts a supervisor whose child begins to end at the byte, and does not finish while
+ * the pipe is open: the first process of a process id namespace waits until all others
+ * have been reaped.  It writes a byte when all processes run; no byte: it has no right
+ * to make the namespace.
  */
 static pid_t
 supervisor_of_ending(int to[2], int from[2])
@@ -849,7 +850,7 @@ TEST(a_process_that_is_ending_is_no_image_of_its_own)
 			ck_assert_int_eq(proc_image(child[0], &image), 0);
 		node.opts.argv = argv;
 		node.command.parent = parent;
-		/* By then, a process that lives would have said hello. */
+		/* Long enough for the hello of a process that lives. */
 		while (mono_ms_since(begun) < 700)
 			scan();
 		ck_assert_int_eq(proc_image(child[0], &image), 0);

@@ -342,7 +342,7 @@ TEST(child_of_a_sandboxed_process_is_not_killed_for_us)
 	hello_free(h);
 }
 
-/* The node reads it in any case, and would count the child twice. */
+/* The node reads a word in any case, and would count the child twice. */
 TEST(child_that_has_told_why_it_has_no_rings_leaves_no_word)
 {
 	struct hello *h = hello_start(HELLO_SERVE);

@@ -86,7 +86,7 @@ LOOP_TEST(a_zombie_says_whether_it_ran_another_program, 0,
 	ck_assert_int_lt(proc_last(pid, &last), 0);
 }
 
-/* Lines of /proc/PID/stat, from the flags on, as Linux 6.18 has written them. */
+/* Lines of /proc/PID/stat of Linux 6.18; the parameters are from the flags on. */
 #define STAT(state, flags, code, stack) \
 	"7 (a) b) " state " 1 7 7 0 -1 " flags " 90 0 0 0 0 0 0 0 20 0 1 0 555 " \
 	"2560000 300 18446744073709551615 " code " 94 " stack " 0 0 0 0 0 0 0 0 0 " \
@@ -100,9 +100,9 @@ static const struct {
 } images[] = {
 	{ STAT("R", "4194304", "93", "7000"), 0, 7093, true },
 	{ STAT("S", "4194368", "93", "7000"), 0, 7093, false },
-	/* We may not look into it. */
+	/* This process may not inspect it. */
 	{ STAT("S", "4194304", "1", "0"), 0, 1, true },
-	/* In the middle of its exec(2), and of its end. */
+	/* During exec(2), and during the end. */
 	{ STAT("R", "4194304", "0", "0"), 0, 0, true },
 	{ STAT("R", "4194308", "0", "0"), 0, 0, true },
 	{ STAT("Z", "4194308", "0", "0"), -ESRCH, 0, false },

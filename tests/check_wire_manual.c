@@ -208,7 +208,7 @@ read_request(const char *message, const char *line)
 		snprintf(answer, sizeof answer, "%.*s",
 		    (int)strcspn(line, "\n"), line);
 		add(&manual, message, answer);
-	} else if (sscanf(line, "Answered with %31[A-Z]", name) == 1) {
+	} else if (sscanf(line, "Answered with %31[A-Z_]", name) == 1) {
 		snprintf(answer, sizeof answer, "Answered with %s", name);
 		add(&manual, message, answer);
 	}

@@ -75,8 +75,8 @@ struct hello {
 	void (*turn)(struct hello *);	/* called again and again by the thread; likewise */
 	unsigned met;			/* hellos that came, but for those */
 	unsigned foreign;		/* that said only that malloc is another's */
-	unsigned unmapped;		/* that said that they have no rings; not answered */
-	int unseen;			/* of a struct ring_unseen, for targets; -1: none */
+	unsigned unmapped;		/* messages of targets without rings; not answered */
+	int unseen;			/* descriptor of a struct ring_unseen, for targets; -1: none */
 	int bad;			/* ring area that must not be joined; or -1 */
 	unsigned n;			/* images */
 	struct hello_image *images;	/* HELLO_IMAGES */
@@ -254,7 +254,7 @@ hello_serve(struct hello *h, int fd, const struct ring_hello *hello)
 	close(fds[1]);
 }
 
-/* False: the target waits for an answer in vain. */
+/* False: no answer is sent, and the target waits for it in vain. */
 static bool
 hello_answer(struct hello *h, int fd)
 {

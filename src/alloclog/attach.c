@@ -540,8 +540,8 @@ static NOINLINE int connect_any(int64_t, enum ring_unseen_why *);
 
 /*
  * Tells the node why the areas of its stream, or of none (0), are not mapped.
- * It answers when it has noted that, and so before it sees us end.  True: it has
- * been told, even if its answer is late.
+ * The node answers when it has recorded that, so before it sees this process end.
+ * True: the message was sent, even if the answer is late.
  */
 static NOINLINE bool
 tell_unmapped(struct ring_hello *h, uint64_t stream, enum ring_unseen_why why,

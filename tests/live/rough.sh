@@ -25,7 +25,7 @@ lines() {
 	python3 "$tmp/lines.py" "$@"
 }
 
-# without_lines PAGE: images that were not watched and that the report has no line of.
+# without_lines PAGE: prints the number of unwatched images without a line in the report.
 without_lines() {
 	told=$(sed -n 's/^pagek: \([0-9,]*\) process image.*could not.*/\1/p' "$1" |
 	    tr -d ,)
@@ -50,7 +50,7 @@ burst() {
 	grep -qx 400 "$tmp/out" &&
 	    lines "$tmp/r" $((401 - $(without_lines "$tmp/page")))
 }
-rule "of 400 children forked at once each has its line, or is counted as unseen" \
+rule "each of 400 children forked at once has its line, or is counted as unseen" \
     tries burst
 
 burst_exec() {

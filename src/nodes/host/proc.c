@@ -101,7 +101,7 @@ proc_thread_comm(pid_t pid, pid_t tid, char out[16])
 	return read_comm(pid, name, out);
 }
 
-/* The offset behind the name, or -EIO.  The name may have ')': the last one counts. */
+/* The offset after the name, or -EIO.  The last ')' ends the name, which may contain ')'. */
 static ssize_t
 behind_name(const char *stat)
 {
@@ -191,8 +191,8 @@ proc_stat_comm(pid_t pid, char comm[16], pid_t *ppid, uint64_t *start)
 }
 
 /*
- * The kernel stores where code and stack begin at the end of exec(2); of a program
- * that we may not look into it says 1 and 0.
+ * The kernel stores the start addresses of code and stack at the end of exec(2).  For a
+ * program that this process may not inspect, it shows 1 and 0.
  */
 int
 proc_parse_image(const char *stat, struct proc_image *out)
@@ -216,7 +216,7 @@ proc_parse_image(const char *stat, struct proc_image *out)
 	return copy_stat_comm(stat, behind, out->comm);
 }
 
-/* Some kernels never say where code begins. */
+/* False: this kernel never shows the start address of code. */
 static bool
 tells_programs(void)
 {

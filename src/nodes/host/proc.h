@@ -29,19 +29,19 @@ struct proc_image {
 	char comm[16];
 	pid_t ppid;
 	uint64_t start;		/* of the process, as above */
-	uint64_t program;	/* another number after each exec(2); 0: it has none, as in the
-				   middle of exec(2) and of its end, where maps, environment and
-				   executable may read as empty */
-	bool execed;		/* it has run another program since it was forked */
+	uint64_t program;	/* changes with each exec(2); 0: no program, as during exec(2)
+				   and during the end, when maps, environment and executable
+				   may read as empty */
+	bool execed;		/* it has called exec(2) since it was forked */
 };
 
-/* What a process runs now. -ESRCH for a zombie. */
+/* Reads the present image of a process.  -ESRCH for a zombie. */
 int proc_image(pid_t, struct proc_image *);
-/* The same from the text of /proc/PID/stat. */
+/* Reads it from the text of /proc/PID/stat. */
 int proc_parse_image(const char *stat, struct proc_image *);
 /*
- * True if the process still runs that program: then everything that was read
- * since proc_image() is of that program.
+ * True if the process still runs that program; then all data that was read since
+ * proc_image() belongs to that program.
  */
 bool proc_image_stays(pid_t, const struct proc_image *);
 

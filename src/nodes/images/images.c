@@ -580,7 +580,7 @@ check_image(struct keeper *k, int64_t now)
 	    now - k->visits.looked_ms < FULL_LOOK_MS)
 		return;
 	k->visits.looked_ms = now;
-	/* A process without a program is about to end, or to run the next one. */
+	/* A process without a program is ending or in exec(2). */
 	if (proc_image(k->image.pid, &image) < 0 || image.program == 0 ||
 	    proc_maps_has(k->image.pid, RING_NAME) != 0 ||
 	    !proc_image_stays(k->image.pid, &image) || is_dead(k))
@@ -662,7 +662,7 @@ runs_another_file(pid_t pid, const struct known *known)
 	    (dev != known->exe_dev || ino != known->exe_ino);
 }
 
-/* A child of the supervisor that has its program yet: the command in a moment. */
+/* True for a child of the supervisor that has not executed the command yet. */
 static bool
 is_before_command(const struct scan *s, const struct proc_image *image)
 {
@@ -671,8 +671,8 @@ is_before_command(const struct scan *s, const struct proc_image *image)
 }
 
 /*
- * Finds a program that cannot say hello, or has not although it had the time.
- * A process in the middle of exec(2), or of its end, looks like one.
+ * Finds a program that cannot say hello, or that had time for it and did not.  A process
+ * in exec(2), or one that is ending, looks like such a program.
  */
 static void
 check_process(struct scan *s, pid_t pid)
@@ -768,7 +768,7 @@ watch_no_data(struct node *node, const struct found *f)
 	return k;
 }
 
-/* Adds a row that has ended, or counts the image if there is no room for one. */
+/* Adds a row for an ended image, or counts the image if there is no room for a row. */
 static void
 add_ended(struct node *node, const struct found *f)
 {
@@ -788,7 +788,7 @@ check_joined(struct keeper *k, int64_t now)
 	struct found f = { .pid = k->image.pid, .ppid = k->image.ppid,
 		.why = "it did not map its rings; why is not known" };
 
-	/* on_death() gives a dead one its line. */
+	/* on_death() adds the line of a dead process. */
 	if (!is_unjoined(k) || is_dead(k) ||
 	    now - k->visits.joined_ms <= JOIN_MS)
 		return;
@@ -810,7 +810,7 @@ add_unseen(struct node *node, const struct unseen_process *u)
 	const struct keeper *parent = find_live(node, u->ppid);
 	bool stays;
 
-	/* It could not map its rings, and could not connect again to tell that. */
+	/* The process could not map its rings and could not connect again to report that. */
 	if (now != NULL && now->image.origin == IMAGE_FORKED) {
 		keeper_pass(now, mono_ms(mono_now()));
 		if (is_unjoined(now)) {
@@ -860,8 +860,8 @@ adopt_unseen(struct node *node)
 }
 
 /*
- * An image of the process has ended since the scan began: the one that the scan has
- * seen, unless that one came after an image with a stream.
+ * True if an image of the process has ended since the scan began.  It is the image that
+ * the scan has found, unless that one came after an image with a stream.
  */
 static bool
 has_ended_row(struct node *node, const struct scan *s, const struct found *f)
