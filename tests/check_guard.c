@@ -113,7 +113,7 @@ end(void)
 
 CASE("Guard", .setup = setup, .teardown = teardown);
 
-TEST(touches_are_told_once_by_page_node_and_write)
+TEST(touches_are_reported_once_by_page_node_and_access)
 {
 	count_pages(2, 4);
 	heed();
@@ -135,7 +135,7 @@ TEST(touches_are_told_once_by_page_node_and_write)
 	ck_assert_uint_eq(writes[5][1], 1);
 }
 
-TEST(counts_of_ranges_before_a_change_are_of_their_own_pages)
+TEST(counts_before_a_change_of_ranges_belong_to_the_former_pages)
 {
 	count_pages(4, 2);
 	heed();
@@ -169,7 +169,7 @@ TEST(only_ranges_of_this_source_are_guarded)
 	ck_assert_uint_eq(area->range[0].pages, 1);
 }
 
-TEST(pages_beyond_the_table_are_left_out_and_that_is_an_error)
+TEST(pages_beyond_the_table_are_left_out_with_an_error)
 {
 	ck_assert_int_eq(refcnt_enable(counted, BASE, (GUARD_PAGES + 5) *
 	    (uint64_t)REFCNT_PAGE, REFCNT_GUARD, 0), 0);
@@ -178,7 +178,7 @@ TEST(pages_beyond_the_table_are_left_out_and_that_is_an_error)
 	ck_assert_uint_eq(area->range[0].pages, GUARD_PAGES);
 }
 
-TEST(a_closed_guard_is_not_wanted_any_more)
+TEST(closing_a_guard_tells_the_target_to_end_it)
 {
 	ck_assert_uint_eq(atomic_load(&area->wanted), 1);
 	guard_close(guard);

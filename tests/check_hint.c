@@ -86,7 +86,7 @@ expect_as_before(void)
 	expect(SCAN "min_ms", "1000\n");
 }
 
-TEST(the_last_one_puts_the_settings_back)
+TEST(the_last_process_restores_the_settings)
 {
 	struct balancing *a = begin(), *b = begin();
 
@@ -121,7 +121,7 @@ begin_and_be_killed(void)
 	expect_changed();
 }
 
-TEST(what_a_killed_process_has_changed_is_put_back)
+TEST(changes_of_a_killed_process_are_undone)
 {
 	begin_and_be_killed();
 	balancing_restore(root, file);
@@ -131,7 +131,7 @@ TEST(what_a_killed_process_has_changed_is_put_back)
 	expect_as_before();
 }
 
-TEST(what_somebody_else_has_changed_meanwhile_stays)
+TEST(changes_of_another_program_stay)
 {
 	struct balancing *b = begin();
 
@@ -149,7 +149,7 @@ TEST(what_somebody_else_has_changed_meanwhile_stays)
 	expect(SCAN "max_ms", "5000\n");
 }
 
-TEST(what_is_on_already_stays_on)
+TEST(balancing_that_was_on_stays_on)
 {
 	struct balancing *b;
 
@@ -168,7 +168,7 @@ TEST(what_is_on_already_stays_on)
 	expect(SWITCH, "2\n");
 }
 
-TEST(older_kernels_have_the_periods_elsewhere)
+TEST(scan_periods_of_older_kernels_are_found)
 {
 	struct balancing *b;
 
@@ -183,7 +183,7 @@ TEST(older_kernels_have_the_periods_elsewhere)
 	expect(OLD_SCAN "max_ms", "60000\n");
 }
 
-TEST(without_the_periods_samples_may_be_rare_and_that_is_said)
+TEST(without_scan_periods_a_warning_says_that_samples_may_be_rare)
 {
 	struct balancing *b;
 
@@ -294,7 +294,7 @@ TEST(each_fault_of_all_threads_is_reported_once)
 	refcnt_topology_free(topology);
 }
 
-TEST(a_process_that_is_none_is_refused)
+TEST(a_process_that_does_not_exist_is_refused)
 {
 	struct refcnt_topology *topology;
 	struct hints *h;

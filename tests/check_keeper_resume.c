@@ -688,7 +688,7 @@ leave(struct ring_area *area)
 }
 
 /* A successor that has the file all the same finds no target in it. */
-TEST(what_a_target_leaves_is_stored_and_comes_again_without_its_words)
+TEST(memory_of_an_ended_target_stays_stored_and_is_reused_empty)
 {
 	struct keeper *k;
 	struct takeover_image *image;

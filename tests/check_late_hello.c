@@ -661,7 +661,7 @@ TEST(a_child_that_is_gone_has_the_name_of_its_parent)
 }
 
 /* The child could not connect again to report that it has not mapped its rings. */
-TEST(a_child_without_rings_that_leaves_a_word_is_one_row)
+TEST(a_child_that_reports_missing_rings_is_one_row)
 {
 	struct ring_hello h = { .magic = RING_HELLO_MAGIC,
 		.version = RING_VERSION, .flags = RING_HELLO_FORKED };
@@ -727,7 +727,7 @@ supervisor(int to[2])
 	_exit(0);
 }
 
-TEST(a_command_that_is_not_executed_yet_is_no_image_of_its_own)
+TEST(a_child_before_its_exec_is_not_counted_as_an_image)
 {
 	static char *argv[] = { NULL };
 	pid_t parent, child;
@@ -832,7 +832,7 @@ supervisor_of_ending(int to[2], int from[2])
 	_exit(0);
 }
 
-TEST(a_process_that_is_ending_is_no_image_of_its_own)
+TEST(an_ending_process_is_not_counted_as_another_image)
 {
 	static char *argv[] = { NULL };
 	struct proc_image image = { .program = 1 };

@@ -262,7 +262,7 @@ used(size_t from, size_t bytes)
 
 CASE("again", .setup = zeros_keep);
 
-TEST(a_file_begins_again_as_zeros_and_for_other_pieces)
+TEST(a_reset_file_is_zeros_and_takes_other_pieces)
 {
 	struct pmem *memory, *next;
 	ino_t inode;
@@ -284,7 +284,7 @@ TEST(a_file_begins_again_as_zeros_and_for_other_pieces)
 	pmem_free(memory);
 }
 
-TEST(a_file_much_of_which_was_used_does_not_begin_again)
+TEST(a_file_with_much_used_memory_is_not_reset)
 {
 	struct pmem *memory = used(0, MUCH);
 
@@ -292,7 +292,7 @@ TEST(a_file_much_of_which_was_used_does_not_begin_again)
 	pmem_free(memory);
 }
 
-TEST(a_file_with_a_piece_behind_what_was_expected_does_not_begin_again)
+TEST(a_file_with_a_piece_beyond_the_expected_size_is_not_reset)
 {
 	struct pmem *memory = used(0, SMALL);
 
@@ -301,7 +301,7 @@ TEST(a_file_with_a_piece_behind_what_was_expected_does_not_begin_again)
 	pmem_free(memory);
 }
 
-TEST(a_file_that_another_process_made_does_not_begin_again)
+TEST(a_file_that_another_process_made_is_not_reset)
 {
 	struct pmem *memory, *next;
 
@@ -312,7 +312,7 @@ TEST(a_file_that_another_process_made_does_not_begin_again)
 	pmem_free(memory);
 }
 
-TEST(no_file_begins_again_while_descriptors_are_few)
+TEST(no_file_is_reset_while_descriptors_are_few)
 {
 	struct rlimit few = { 8, 8 };
 	struct pmem *memory = used(0, SMALL);

@@ -343,7 +343,7 @@ TEST(child_of_a_sandboxed_process_is_not_killed_for_us)
 }
 
 /* The node reads a word in any case, and would count the child twice. */
-TEST(child_that_has_told_why_it_has_no_rings_leaves_no_word)
+TEST(child_that_reported_missing_rings_once_does_not_report_again)
 {
 	struct hello *h = hello_start(HELLO_SERVE);
 	const char *argv[] = { built("targets/cramped"), NULL };

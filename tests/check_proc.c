@@ -110,7 +110,7 @@ static const struct {
 	{ "", -EIO, 0, false },
 };
 
-LOOP_TEST(the_middle_of_an_exec_and_an_end_have_no_program, 0,
+LOOP_TEST(a_process_in_exec_or_ending_has_no_program, 0,
     (int)(sizeof(images) / sizeof(images[0])))
 {
 	struct proc_image image;
@@ -126,7 +126,7 @@ LOOP_TEST(the_middle_of_an_exec_and_an_end_have_no_program, 0,
 	ck_assert_str_eq(image.comm, "a) b");
 }
 
-TEST(readings_before_and_after_an_exec_are_of_two_programs)
+TEST(the_program_number_changes_with_an_exec)
 {
 	char name[] = "cat", *const argv[] = { name, NULL };
 	struct proc_image own, forked, cat;

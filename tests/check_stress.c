@@ -1245,7 +1245,7 @@ TEST(a_helper_that_is_killed_is_said_and_nothing_counts_twice)
 
 CASE("memory of the kernel", .setup = make_root, .teardown = remove_root);
 
-TEST(rows_are_printed_from_the_largest_on_and_read_back)
+TEST(rows_are_printed_largest_first_and_parsed_back)
 {
 	char why[STRESS_WHY], lines[256];
 	struct stress_memory m, again;

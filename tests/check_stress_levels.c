@@ -136,7 +136,7 @@ TEST(the_first_table_is_the_mark_until_another_one_is_set)
 	ck_assert_ptr_nonnull(strstr(table_line(" bb"), " 0 "));
 }
 
-TEST(a_row_that_the_mark_may_have_left_out_is_not_new)
+TEST(a_row_that_may_be_older_than_the_mark_is_not_new)
 {
 	take_table(" aa 1 1 8 0 100 : slabdata 0 3\n", 9);
 	take_table(" bb 1 1 8 0 100 : slabdata 0 3\n", 9);
@@ -247,7 +247,7 @@ TEST(a_slow_sample_is_the_mean_of_a_second)
 	ck_assert_uint_eq(spent(PAGE_STRESS_MARK).s.level[0], 4000);
 }
 
-TEST(one_request_in_a_slow_second_is_not_none)
+TEST(few_requests_are_shown_as_one_per_second)
 {
 	uint64_t trend[PAGE_STRESS_TREND];
 

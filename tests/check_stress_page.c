@@ -103,7 +103,7 @@ pass_table(void)
 	rig_cycle();
 }
 
-TEST(the_kernels_memory_is_a_table_behind_b)
+TEST(key_b_shows_the_kernels_memory)
 {
 	peer.kernel_lines[STRESS_BY_SITE] = "allocinfo - version: 1.0\n"
 	    " 12288 3 mm/slub.c:2307 [a_mod] func:alloc_slab_page\n"

@@ -133,16 +133,16 @@ is() {
 	[ "$(stat -c '%a %g' $1)" = "$2" ] || { stat -c '# %a %g' $1; false; }
 }
 check "a number that is no group is refused" not insmod /heapstress.ko gid=-2
-check "... with a sentence" sh -c "dmesg | grep -q 'gid=-2 is no group'"
+check "... and the kernel's log says so" sh -c "dmesg | grep -q 'gid=-2 is no group'"
 check "... and no file" not [ -e $f ]
 insmod /heapstress.ko name=other gid=104
 check "a group may read it" is /proc/other "440 104"
 check "... under the name that was given" not [ -e $f ]
 rmmod heapstress
-check "the file goes with the module" not [ -e /proc/other ]
+check "the file disappears with the module" not [ -e /proc/other ]
 insmod /heapstress.ko
-check "it is root's alone" is $f "400 0"
-check "a second one is refused" not insmod /heapstress.ko
+check "only root may read the file" is $f "400 0"
+check "a second module is refused" not insmod /heapstress.ko
 rmmod heapstress
 RUN
 }
@@ -230,7 +230,7 @@ comes_and_goes() {
 		    return 1
 	done
 }
-check "it is unloaded and loaded under load" comes_and_goes
+check "the module is unloaded and loaded under load" comes_and_goes
 kill $load
 wait $load
 RUN
@@ -282,7 +282,7 @@ source_is() {
 	/pagek stress --interval 0.5 --count 3 --format ndjson $2 >/tmp/next
 	tail -n 1 /tmp/next | grep -q "\"source\": *\"$1\""
 }
-# On a slow machine it takes too long to load our eBPF programs.
+# On a slow machine, loading the eBPF programs takes too long.
 rm -f /pagek-levels
 next=events
 echo 0 >$kprobes
@@ -301,7 +301,7 @@ check "kprobes are switched off: the file has no numbers" not cat $f
 check "... and a node's next source is used" source_is $next unix:/tmp/run/pagek/node
 check "... with the reason" grep -q 'cannot read /proc/allocinfo: No data' /tmp/next
 echo 1 >$kprobes
-check "they are on again: the file has numbers" grep -qE '^([0-9]+ ){5}[0-9]+$' $f
+check "kprobes are on again: the file has numbers" grep -qE '^([0-9]+ ){5}[0-9]+$' $f
 kill $node
 wait $node
 rmmod heapstress

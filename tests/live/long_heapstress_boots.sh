@@ -16,7 +16,7 @@ check "the module is unloaded" rmmod heapstress
 RUN
 }
 
-# Up to the first one that fails, whose lines it prints.
+# Boots until one boot fails, and prints the output of that one.
 all_boots() {
 	i=0
 	while [ $i -lt "$boots" ]; do

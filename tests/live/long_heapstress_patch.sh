@@ -95,7 +95,7 @@ for release in 6.1 6.12; do
 	has_kernel source $release "$patch" || continue
 	linux=$kernel
 	rule "$release: with CONFIG_HEAP_STRESS a kernel has the counts and the file" counts
-	rule "$release: one without it has neither" without
+	rule "$release: without CONFIG_HEAP_STRESS a kernel has neither" without
 	rm -rf "$tmp/kernel.y" "$tmp/kernel.n"
 done
 if has_kernel built 6.1 "$heapstress/patch/heapstress-6.1.patch" "$vm/small.config" \

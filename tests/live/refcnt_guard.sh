@@ -249,7 +249,7 @@ enable_blocks() {
 	[ -s "$tmp/blocks" ]
 }
 
-# Of all pages.
+# True if a page has at least 5 epochs.
 redis_has_epochs() {
 	refcnt --top --limit 1 --format csv --fields count "pid:$pid" \
 	    2>"$tmp/why" | tr -d '\r' | sed 1d >"$tmp/top"
@@ -273,7 +273,7 @@ serves() {
 }
 if command -v redis-benchmark redis-check-rdb >"$tmp/which"; then
 	start_redis || exit 1
-	rule "redis-server serves a benchmark and saves as ever while guarded" serves
+	rule "a guarded redis-server serves a benchmark and saves" serves
 else
 	skip "no redis"
 fi

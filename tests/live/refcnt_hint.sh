@@ -107,7 +107,7 @@ refcnt --top --limit 3 pid:$pid >/tmp/said 2>&1
 sed 's/^/# /' /tmp/said
 check "the heading names source and unit" \
     grep -q 'faults of automatic NUMA balancing.*: samples ' /tmp/said
-check "page R does so" sh -c "/pagek --page=R --once pid:$pid >/tmp/said 2>&1;
+check "page R names source and unit" sh -c "/pagek --page=R --once pid:$pid >/tmp/said 2>&1;
     grep -q '^hint counts samples' /tmp/said"
 refcnt --disable pid:$pid $address $((pages * 4096)) >/tmp/said
 check "the settings are as before when nothing is counted" until_true are_as_before
@@ -115,7 +115,7 @@ enables
 is_on() {
 	[ "$(cat $switch)" = 1 ]
 }
-check "they are changed again" until_true is_on
+check "the settings are changed again" until_true is_on
 kill_target
 check "the settings are as before when the target has ended" until_true are_as_before
 begin_target
@@ -124,11 +124,11 @@ until_true is_on
 kill_node
 check "a node that is killed leaves them changed" is_on
 begin_node
-check "the next one puts them back" until_true are_as_before
+check "the next node restores the settings" until_true are_as_before
 enables_for_a_while() {
 	until_true enables && until_true is_on
 }
-check "and counts the target that it takes over" enables_for_a_while
+check "the next node counts the target that it takes over" enables_for_a_while
 echo 0 >$switch
 says_off() {
 	refcnt pid:$pid >/tmp/said 2>&1

@@ -129,7 +129,7 @@ assert d["version"] == "2.0" and len(d["sites"]) == 2' "$tmp/json" || return 1
 	"$pagek" stress --slab "unix:$socket" >"$tmp/out" 2>"$tmp/err"
 	[ $? = 1 ] && [ ! -s "$tmp/out" ] && grep -q 'no table: cannot read' "$tmp/err"
 }
-rule "the kernel's memory is that of the target's machine" table_of_node
+rule "the table of the kernel's memory is from the target's machine" table_of_node
 
 kill "$daemon" && wait "$daemon"
 trap 'rm -rf "$tmp"' EXIT

@@ -248,7 +248,7 @@ again() {
 	same && [ "$(grep -c '"true"' "$tmp/r$n")" = 25 ] &&
 	    ! grep '"true"' "$tmp/r$n" | grep -v '"complete": true'
 }
-rule "so they are in memory that short programs had before" again
+rule "the same holds for targets in memory that short programs had before" again
 
 orphan() {
 	leave
