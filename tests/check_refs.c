@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "../src/base/base.h"
+#include "../src/alloclog/produce/keeper_watch.h"
 #include "../src/refcnt/refs.h"
 #include "../src/stream/feed/reader.h"
 #include "feed_rig.h"
@@ -38,6 +39,7 @@ struct shared {
 	_Atomic bool rests;		/* ... and has done so once since then */
 	_Atomic bool hot;		/* it reads HOT pages all the time */
 	_Atomic bool executes;		/* it executes another program */
+	_Atomic uint32_t given;		/* descriptors */
 	uint8_t how[MOST];		/* HOWS: not at all */
 	char *memory;
 };
@@ -101,6 +103,13 @@ forget_addresses(void)
 }
 
 static void
+give(uint32_t what)
+{
+	if (what == RING_CUT_GUARD)
+		shared->given++;
+}
+
+static void
 run_target(const int fds[2])
 {
 	static struct producer p;
@@ -112,6 +121,7 @@ run_target(const int fds[2])
 	    PROT_READ | PROT_WRITE, fds[0]), rig_map(NULL,
 	    RING_ALIGN(sizeof(struct keeper_area)), PROT_READ, fds[1]), 1);
 	produce_open(&p, (uint32_t)gettid());
+	keeper_watch_give = give;
 	for (;;) {
 		uint32_t round = atomic_load(&shared->asked);
 
@@ -519,6 +529,80 @@ TEST(a_target_that_was_idle_for_long_still_undoes_its_cuts)
 	while (!stream_feed_cut_done(feed))
 		pass();
 	ck_assert_uint_eq(count_mappings(true), 0);
+}
+
+static const struct ring_cut for_guard = { .stripe = RING_CUT_GUARD };
+
+/* The target logs nothing from now on. */
+static void
+rest(void)
+{
+	atomic_store(&shared->idle, true);
+	while (!atomic_load(&shared->rests))
+		pass();
+}
+
+static void
+work_until_answered(void)
+{
+	atomic_store(&shared->idle, false);
+	while (!stream_feed_cut_done(feed))
+		pass();
+}
+
+TEST(a_request_for_a_descriptor_waits_as_long_as_it_is_asked_for)
+{
+	rest();
+	ck_assert_int_eq(stream_feed_cut(feed, &for_guard, 1), 0);
+	while (ahead_ms < 10 * RING_CUTS_MS) {
+		ahead_ms += RING_CUTS_MS / 2;
+		pass();
+		ck_assert_int_eq(stream_feed_cut(feed, &for_guard, 1), -EBUSY);
+	}
+	work_until_answered();
+	ck_assert_uint_eq(shared->given, 1);
+}
+
+TEST(a_request_that_nobody_asks_for_any_more_gives_no_descriptor)
+{
+	const struct ring_cut other = { .stripe = RING_CUT_WRITES };
+
+	rest();
+	ck_assert_int_eq(stream_feed_cut(feed, &for_guard, 1), 0);
+	ahead_ms = 2 * RING_CUTS_MS;
+	pass();
+	ck_assert_int_eq(stream_feed_cut(feed, &other, 1), -EBUSY);
+	work_until_answered();
+	ck_assert_uint_eq(shared->given, 0);
+}
+
+TEST(a_keeper_that_has_gone_gets_no_descriptor)
+{
+	struct keeper_area *keeper = ((struct reader *)feed)->keeper;
+
+	rest();
+	ck_assert_int_eq(stream_feed_cut(feed, &for_guard, 1), 0);
+	atomic_store(&keeper->state, RING_KEEPER_GONE);
+	atomic_store(&shared->idle, false);
+	while (!stream_feed_cut_done(feed))
+		sched_yield();
+	ck_assert_uint_eq(shared->given, 0);
+}
+
+/* Pages may be another mapping's by then. */
+TEST(a_request_for_cuts_does_not_wait)
+{
+	const struct ring_cut cut = { .at = page_addr(0), .pages = PAGES,
+		.stripe = 1 };
+	size_t before = count_mappings(false);
+
+	rest();
+	ck_assert_int_eq(stream_feed_cut(feed, &cut, 1), 0);
+	ahead_ms = 2 * RING_CUTS_MS;
+	pass();
+	ck_assert_int_eq(stream_feed_cut(feed, &cut, 1), -EBUSY);
+	work_until_answered();
+	ck_assert_uint_eq(count_mappings(false), before);
 }
 
 /* A keeper that is wrong writes it while the target reads it. */

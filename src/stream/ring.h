@@ -340,7 +340,7 @@ enum ring_advice {
 #define RING_ADVICES 4		/* of even parts, of odd ones, of the last but one, of the last */
 #define RING_CUTS 112		/* of one request: they fit in the area's last page */
 #define RING_CUT_RANGES 128	/* with cuts, that a target remembers */
-#define RING_CUTS_MS 2000	/* an older request makes no cuts, it undoes some only */
+#define RING_CUTS_MS 2000	/* a request that nobody has asked for since then only undoes cuts */
 #define RING_PAGE 4096
 
 /*
@@ -385,7 +385,7 @@ ring_cut_parts(const struct ring_cut *c)
 struct ring_cuts {
 	_Atomic uint32_t number;	/* of the request, stored last */
 	uint32_t n;
-	uint64_t ms;			/* when it was made */
+	_Atomic uint64_t ms;		/* when it was made, or asked for again */
 	struct ring_cut cut[RING_CUTS];
 };
 

@@ -7,7 +7,9 @@
  * other; but the range may be another mapping's by now, which then reads its file
  * ahead or not until the cuts are undone.  So a request is carried out at once or
  * not at all, and what has been cut is remembered: a forked child and the target of
- * a new keeper take the advice back at their first look.
+ * a new keeper take the advice back at their first look.  Only a request for a
+ * descriptor may wait, because it names no range: its keeper asks for it again and
+ * again, so one that is killed or wants it no more lets it become late.
  *
  * Known limits
  *	A forked child keeps the borders, because the kernel does not merge what
@@ -183,7 +185,8 @@ static bool
 is_late(const struct joined *j)
 {
 	return atomic_load_explicit(&j->keeper->ms, memory_order_relaxed) -
-	    j->keeper->cuts.ms > RING_CUTS_MS;
+	    atomic_load_explicit(&j->keeper->cuts.ms, memory_order_relaxed) >
+	    RING_CUTS_MS;
 }
 
 static bool
@@ -195,8 +198,8 @@ is_asked(const struct joined *j)
 }
 
 /*
- * Makes some of the cuts; answers the request after the last one.  A late request
- * only undoes cuts.
+ * Makes some of the cuts; answers the request after the last one.  A request that is
+ * late, or whose keeper has no heartbeat any more, only undoes cuts.
  */
 static void
 carry_out(const struct joined *j)
@@ -206,7 +209,8 @@ carry_out(const struct joined *j)
 	    memory_order_acquire);
 	uint32_t n = cuts->n < RING_CUTS ? cuts->n : RING_CUTS;
 	struct cutting *now = &j->sh->cutting;
-	bool makes = !is_late(j) && libc_page() == RING_PAGE;
+	bool makes = !is_late(j) && !keeper_watch_gone() &&
+	    libc_page() == RING_PAGE;
 	unsigned calls = CALLS;
 	struct ring_cut cut;
 

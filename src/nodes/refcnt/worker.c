@@ -33,6 +33,7 @@ struct work {
 	bool fresh;			/* some pages are counted for a part of it only */
 	bool ends;			/* the last cuts are undone */
 	unsigned counting;		/* sources that have begun a period: bits 1 << source */
+	unsigned waiting;		/* ... that wait for the target's next allocation */
 	char why[NODE_REFCNT_WHY];		/* ... and why others have not */
 };
 
@@ -226,7 +227,7 @@ take_given(struct counted_target *t, enum node_refcnt_given what, bool awaits)
 	return got;
 }
 
-/* It sends it before it answers. */
+/* It sends it before it answers.  Each call lets the request go on to wait. */
 static int
 ask_for(struct work *w, enum node_refcnt_given what)
 {
@@ -245,6 +246,13 @@ ask_for(struct work *w, enum node_refcnt_given what)
 	return got != 0 ? got : err != 0 ? err : -EAGAIN;
 }
 
+/* The target has not answered yet. */
+static bool
+must_wait(int err)
+{
+	return err == -EAGAIN || err == -EBUSY || err == -ETIMEDOUT;
+}
+
 static int
 open_writes(struct work *w)
 {
@@ -252,10 +260,10 @@ open_writes(struct work *w)
 
 	if (fd > 0)
 		err = writes_open(&w->writes, w->t->pid, fd);
-	if (err == -EAGAIN || err == -EBUSY || err == -ETIMEDOUT)
-		snprintf(w->why, sizeof w->why, "the target has not given the node "
-		    "its userfaultfd(2) yet: writes are counted when it calls "
-		    "the allocator");
+	if (must_wait(err))
+		snprintf(w->why, sizeof w->why, "writes are not counted yet: the "
+		    "node waits for the program's next call of the allocator, "
+		    "which makes a userfaultfd(2)");
 	else if (err < 0 && fd < 0 && err != -ESRCH && err != -ECANCELED)
 		snprintf(w->why, sizeof w->why, "writes are not counted: the target "
 		    "gets no userfaultfd(2): %s", strerror(-err));
@@ -386,9 +394,10 @@ open_guard(struct work *w)
 		snprintf(w->why, sizeof w->why, "a thread of the target has not left "
 		    "its last guard: touches are counted when it makes a system "
 		    "call");
-	else if (err == -EAGAIN || err == -EBUSY || err == -ETIMEDOUT)
-		snprintf(w->why, sizeof w->why, "the target has not made a guard "
-		    "yet: touches are counted when it calls the allocator");
+	else if (must_wait(err))
+		snprintf(w->why, sizeof w->why, "touches are not counted yet: the "
+		    "node waits for the program's next call of the allocator, "
+		    "which makes the guard");
 	else if (err == -EOPNOTSUPP)
 		snprintf(w->why, sizeof w->why, "a guard needs x86-64: use the source "
 		    "refs");
@@ -449,17 +458,30 @@ static const struct counting {
 	void (*look)(struct work *);	/* NULL; or each LOOK_MS meanwhile */
 	int (*end)(struct work *);
 	void (*close)(struct work *);	/* also what is not open */
+	bool asks;			/* the target, which may answer much later */
 } counting[] = {
-	{ REFCNT_REFS, begin_refs, NULL, end_refs, close_refs },
-	{ REFCNT_WP, begin_writes, NULL, end_writes, close_writes },
-	{ REFCNT_GUARD, begin_guard, look_at_guard, end_guard, close_guard },
-	{ REFCNT_HINT, begin_hints, look_at_hints, end_hints, close_hints },
+	{ REFCNT_REFS, begin_refs, NULL, end_refs, close_refs, false },
+	{ REFCNT_WP, begin_writes, NULL, end_writes, close_writes, true },
+	{ REFCNT_GUARD, begin_guard, look_at_guard, end_guard, close_guard, true },
+	{ REFCNT_HINT, begin_hints, look_at_hints, end_hints, close_hints, false },
 };
 
 static unsigned
 bit_of(const struct counting *c)
 {
 	return 1u << c->source;
+}
+
+static void
+begin_source(struct work *w, const struct counting *c)
+{
+	int err = c->begin(w);
+
+	w->waiting &= ~bit_of(c);
+	if (err == 0)
+		w->counting |= bit_of(c);
+	else if (c->asks && must_wait(err))
+		w->waiting |= bit_of(c);
 }
 
 /* --- a period ----------------------------------------------------------------------- */
@@ -477,15 +499,15 @@ begin_period(struct work *w)
 	t->fresh = false;
 	w->begun_ms = mono_ms(mono_now());
 	pthread_mutex_unlock(&t->lock);
-	w->counting = 0;
+	w->counting = w->waiting = 0;
 	w->why[0] = '\0';
 	for (size_t i = 0; i < BASE_NELEM(counting); i++) {
 		const struct counting *c = &counting[i];
 
 		if (!refcnt_has(t->counts, c->source))
 			c->close(w);
-		else if (c->begin(w) == 0)
-			w->counting |= bit_of(c);
+		else
+			begin_source(w, c);
 	}
 	if (w->why[0] != '\0')
 		set_why(t, w->why);
@@ -565,22 +587,35 @@ after_ms(int64_t ms)
 	return due;
 }
 
-/* True if a source that counts now has a look function. */
+/* True if a source that counts now has a look function, or one waits. */
 static bool
 wants_looks(const struct work *w)
 {
+	if (w->waiting != 0)
+		return true;
 	for (size_t i = 0; i < BASE_NELEM(counting); i++)
 		if (counting[i].look != NULL && (w->counting & bit_of(&counting[i])))
 			return true;
 	return false;
 }
 
+/* A source whose target has answered begins at once. */
 static void
 look(struct work *w)
 {
-	for (size_t i = 0; i < BASE_NELEM(counting); i++)
-		if (counting[i].look != NULL && (w->counting & bit_of(&counting[i])))
-			counting[i].look(w);
+	for (size_t i = 0; i < BASE_NELEM(counting); i++) {
+		const struct counting *c = &counting[i];
+
+		if (c->look != NULL && (w->counting & bit_of(c)))
+			c->look(w);
+		if (!refcnt_has(w->t->counts, c->source))
+			w->waiting &= ~bit_of(c);
+		if ((w->waiting & bit_of(c)) == 0)
+			continue;
+		w->why[0] = '\0';
+		begin_source(w, c);
+		set_why(w->t, w->why);
+	}
 }
 
 /*
@@ -609,6 +644,7 @@ wait_period(struct work *w, struct mono begun, int64_t spent_ms)
 			continue;
 		pthread_mutex_unlock(&t->lock);
 		look(w);
+		looks = wants_looks(w);
 		pthread_mutex_lock(&t->lock);
 	}
 	wanted = t->wanted;

@@ -343,19 +343,32 @@ stream_feed_cut_done(const struct stream_feed *feed)
 	    memory_order_relaxed) == reader_cuts(&feed->reader);
 }
 
+/* Pages may be another mapping's after a while; a request without any never is wrong. */
+static bool
+may_wait(const struct ring_cuts *cuts, const struct ring_cut *cut, size_t n)
+{
+	return n == 1 && cuts->n == 1 && cut->pages == 0 &&
+	    memcmp(cuts->cut, cut, sizeof(*cut)) == 0;
+}
+
 int
 stream_feed_cut(struct stream_feed *feed, const struct ring_cut *cut, size_t n)
 {
 	struct ring_cuts *cuts = &feed->reader.keeper->cuts;
+	uint64_t now = atomic_load_explicit(&feed->reader.keeper->ms,
+	    memory_order_relaxed);
 
 	if (n > RING_CUTS)
 		return -EINVAL;
-	if (!stream_feed_cut_done(feed))
+	if (!stream_feed_cut_done(feed)) {
+		if (may_wait(cuts, cut, n))
+			atomic_store_explicit(&cuts->ms, now,
+			    memory_order_relaxed);
 		return -EBUSY;
+	}
 	memcpy(cuts->cut, cut, n * sizeof(*cut));
 	cuts->n = (uint32_t)n;
-	cuts->ms = atomic_load_explicit(&feed->reader.keeper->ms,
-	    memory_order_relaxed);
+	atomic_store_explicit(&cuts->ms, now, memory_order_relaxed);
 	atomic_fetch_add_explicit(&cuts->number, 1, memory_order_release);
 	return 0;
 }

@@ -219,7 +219,8 @@ void stream_feed_forbid_pairs(struct stream_feed *, bool forbid);
 /*
  * Asks for cuts of the target's mappings (ring.h).  Threads heed it when they next
  * look for room, and make none after RING_CUTS_MS.  -EBUSY: the request before has
- * not been carried out; -EINVAL: more than RING_CUTS.  Both may run beside a pass of
+ * not been carried out; one that is the same and names no pages goes on to wait, for
+ * RING_CUTS_MS from now on.  -EINVAL: more than RING_CUTS.  Both may run beside a pass of
  * another thread, until stream_feed_free().
  */
 int stream_feed_cut(struct stream_feed *, const struct ring_cut *, size_t n);
