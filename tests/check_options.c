@@ -370,7 +370,7 @@ static const struct {
 	{ "refcnt --top --enable 1000 1", PAGEK_USAGE, "exclude each other" },
 	{ "refcnt --enable --block x", PAGEK_USAGE, "not an address" },
 	{ "refcnt --hw --ext", PAGEK_USAGE, "exclude each other" },
-	{ "refcnt --nodes cpu", PAGEK_USAGE, "is for --memory or --import" },
+	{ "refcnt --nodes cpu", PAGEK_USAGE, "is for --enable, --memory or --import" },
 	{ "refcnt --all", PAGEK_USAGE, "is for --enable or --disable" },
 	{ "refcnt --import f pid:1", PAGEK_USAGE, "no TARGET" },
 	{ "refcnt --memory --root / pid:1", PAGEK_USAGE, "no TARGET" },

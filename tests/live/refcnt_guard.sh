@@ -32,6 +32,7 @@ mkfifo "$tmp/in"
 # start PROGRAM [OPTION...]: starts a target, whose block has $pages pages at $address.
 start() {
 	[ -z "$pid" ] || kill -9 $pid
+	exec 7>&-
 	rm -f "$tmp/pages"
 	LD_PRELOAD=$B/liballoclog.so "$@" <"$tmp/in" >"$tmp/rounds" 2>"$tmp/err" &
 	pid=$!
@@ -167,6 +168,92 @@ gets_its_faults() {
 rule "a fault that the program causes reaches its handler and ends the guard" \
     gets_its_faults
 
+# --- by processors in place of nodes ------------------------------------------------------
+
+# PROCESSOR: the one that the thread runs on.
+processor_of() {
+	for task in "/proc/$pid"/task/*; do
+		grep -q "^$1$" "$task/comm" && sed -n \
+		    's/^Cpus_allowed_list:[[:space:]]*//p' "$task/status"
+	done
+}
+
+# Each thread's page is counted at its own processor, and at no other.
+are_apart() {
+	first=$(processor_of pinned0) second=$(processor_of pinned1)
+	refcnt --format json "pid:$pid" "$address" $((pages * 4096)) \
+	    >"$tmp/json" 2>/dev/null &&
+	    python3 - "$tmp/json" "$address" "$first" "$second" \
+	    >"$tmp/apart" 2>&1 <<'END'
+import json, sys
+name, address, *cpus = sys.argv[1:]
+document = json.load(open(name))
+assert document["virtual_nodes"] == "cpu", document["virtual_nodes"]
+page = {int(p["page"], 16): p["counters"] for p in document["pages"]}
+for i, cpu in enumerate(cpus):
+    counted = page[int(address, 16) + (12 + i) * 4096]
+    print("page", 12 + i, "processor", cpu, counted)
+    nodes = {c["node"]: c["count"] for c in counted if c["count"] > 0}
+    assert list(nodes) == [cpu] and nodes[cpu] >= 5
+END
+}
+
+has_pins() {
+	[ -n "$(processor_of pinned1)" ]
+}
+
+by_processors() {
+	guarded pins && until_true 20 has_pins &&
+	    refcnt --enable --source guard --nodes cpu --period 0.2 "pid:$pid" \
+	    "$address" $((pages * 4096)) >"$tmp/said" 2>&1 &&
+	    until_true 10 are_apart &&
+	    refcnt "pid:$pid" 2>/dev/null | grep -q 'nodes are processors: cpu' &&
+	    finish && return
+	cat "$tmp/said" "$tmp/apart"
+	return 1
+}
+if [ "$(nproc)" -gt 1 ] && command -v python3 >"$tmp/which"; then
+	rule "two pinned threads are counted at two processors" by_processors
+else
+	skip "one processor, or no python3"
+fi
+
+# ARGUMENTS: the node refuses, with the words.
+refuses_nodes() {
+	words=$1
+	shift
+	! refcnt --enable "$@" "pid:$pid" "$address" 4096 2>"$tmp/why" &&
+	    grep -q "$words" "$tmp/why" || { cat "$tmp/why"; return 1; }
+}
+
+takes_no_other_nodes() {
+	guarded touches && refuses_nodes 'only guard and hint count by groups' \
+	    --source refs --nodes cpu &&
+	    refuses_nodes 'groups of processors' --source guard --nodes 0-x &&
+	    enable && refuses_nodes 'is counted by other nodes' --source guard \
+	    --nodes cpu && disable && until_true 20 refcnt --enable \
+	    --source guard --nodes cpu "pid:$pid" "$address" 4096 >"$tmp/said" \
+	    2>&1 && refuses_nodes 'is counted by other nodes' --source guard \
+	    --nodes 0 && finish
+}
+rule "a target has one kind of nodes at a time, of a source that tells them" \
+    takes_no_other_nodes
+
+# --- a program that allocates seldom ------------------------------------------------------
+
+# Unless the program has just called it.
+says_it_waits() {
+	disable
+	enable && says "waits for the program's next call of the allocator"
+}
+
+is_late_but_counted() {
+	guarded rests && until_true 20 says_it_waits &&
+	    until_true 20 has_epochs 5 && finish
+}
+rule "a request waits for the program's next call of the allocator" \
+    is_late_but_counted
+
 # --- refusals --------------------------------------------------------------------------------
 
 # refuses WORDS CALL...: the guard says WORDS, and the program goes on.
@@ -213,6 +300,24 @@ too_many() {
 }
 rule "refused: more pages than a guard counts" too_many
 
+# The node may have seen the filter, or the guard does.
+sees_filter() {
+	enable || grep -q 'is in a sandbox (seccomp)' "$tmp/said"
+	[ $? = 0 ] && { grep -q 'is in a sandbox (seccomp)' "$tmp/said" ||
+	    says 'is in a sandbox (seccomp)'; }
+}
+
+is_in_a_sandbox() {
+	guarded filters touches && until_true 10 sees_filter || {
+		cat "$tmp/said"
+		return 1
+	}
+	finish
+}
+rule "refused: a thread has a seccomp filter" is_in_a_sandbox
+rule "refused: more threads than a guard has room for" \
+    refuses 'has too many threads' crowds touches
+
 no_memory_of_its_own() {
 	guarded touches || return 1
 	address=$(sed -n '/r-xp.*guarded/s/-.*//p' "/proc/$pid/maps" | sed -n 1p)
@@ -249,7 +354,7 @@ enable_blocks() {
 	[ -s "$tmp/blocks" ]
 }
 
-# True if a page has at least 5 epochs.
+# Of all pages.
 redis_has_epochs() {
 	refcnt --top --limit 1 --format csv --fields count "pid:$pid" \
 	    2>"$tmp/why" | tr -d '\r' | sed 1d >"$tmp/top"
@@ -273,7 +378,7 @@ serves() {
 }
 if command -v redis-benchmark redis-check-rdb >"$tmp/which"; then
 	start_redis || exit 1
-	rule "a guarded redis-server serves a benchmark and saves" serves
+	rule "redis-server serves a benchmark and saves as ever while guarded" serves
 else
 	skip "no redis"
 fi

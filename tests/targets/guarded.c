@@ -7,8 +7,11 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
@@ -18,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -29,6 +33,7 @@
 
 #define SIZE 4096
 #define PAGES 64
+#define CROWD 300	/* more threads than a guard has room for */
 
 extern char **environ;
 
@@ -374,6 +379,76 @@ waits(void)
 	begun = true;
 }
 
+/* Four seconds without an allocation. */
+static void
+rests(void)
+{
+	for (unsigned i = 0; i < 200; i++) {
+		page(8)[1]++;
+		usleep(20000);
+	}
+}
+
+/* Two threads, each on a processor of its own, with a page of its own. */
+static pthread_t pinned[2];
+static _Atomic bool pins_end;
+
+static void *
+pinned_main(void *arg)
+{
+	unsigned i = (unsigned)((pthread_t *)arg - pinned);
+
+	while (!pins_end) {
+		page(12 + i)[0]++;
+		usleep(1000);
+	}
+	return arg;
+}
+
+static void
+pins(void)
+{
+	static unsigned n;
+	cpu_set_t all, one;
+
+	MUST(sched_getaffinity(0, sizeof all, &all) == 0);
+	for (unsigned cpu = 0; n < 2 && cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, &all))
+			continue;
+		CPU_ZERO(&one);
+		CPU_SET(cpu, &one);
+		MUST(pthread_create(&pinned[n], NULL, pinned_main, &pinned[n]) == 0);
+		MUST(pthread_setaffinity_np(pinned[n], sizeof one, &one) == 0);
+		MUST(pthread_setname_np(pinned[n], n == 0 ? "pinned0" : "pinned1") ==
+		    0);
+		n++;
+	}
+}
+
+/* A filter that allows all. */
+static void
+filters(void)
+{
+	struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	const struct sock_fprog filter = { .len = 1, .filter = &allow };
+	static bool begun;
+
+	if (!begun)
+		MUST(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+		    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0);
+	begun = true;
+}
+
+static void
+crowds(void)
+{
+	static unsigned n;
+	pthread_t t;
+
+	for (; n < CROWD; n++)
+		MUST(pthread_create(&t, NULL, pause_main, NULL) == 0);
+}
+
 /* --- the table of calls ---------------------------------------------------------------------- */
 
 static const struct {
@@ -395,6 +470,10 @@ static const struct {
 	{ "urgent", urgent, true },
 	{ "stacks", stacks, true },
 	{ "waits", waits, true },
+	{ "rests", rests, true },
+	{ "pins", pins, true },
+	{ "filters", filters, true },
+	{ "crowds", crowds, true },
 	{ "touches", NULL, true },
 };
 
@@ -441,6 +520,10 @@ main(int argc, char **argv)
 			}
 		}
 	printf("%lu\n", rounds);
+	pins_end = true;
+	for (unsigned i = 0; i < 2; i++)
+		if (pinned[i] != 0)
+			pthread_join(pinned[i], NULL);
 	free(raw);
 	return 0;
 }

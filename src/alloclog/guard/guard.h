@@ -42,6 +42,9 @@
  *	A call that waits keeps its pages open, so touches of them are not counted.
  *	A process that shared this memory before the guard was made gets EFAULT.
  *	A call with a timeout of at most a second may take twice its timeout, once.
+ *	glibc from 2.41 on cancels a thread in a system call only at instructions of its
+ *	own.  The handler makes the call with others, so a thread that is cancelled in
+ *	it goes on until the call ends.
  */
 #ifndef ALLOCLOG_GUARD_H
 #define ALLOCLOG_GUARD_H

@@ -74,6 +74,8 @@ free_counted(struct counted_target *t)
 	for (unsigned i = 0; i < NODE_REFCNT_GIVEN; i++)
 		if (t->given[i] > 0)
 			close(t->given[i]);
+	refcnt_topology_free(t->own);
+	free(t->groups);
 	if (--all->n == 0)
 		free_shared(all);
 	refcnt_free(t->counts);
@@ -83,8 +85,30 @@ free_counted(struct counted_target *t)
 	free(t);
 }
 
+/* The machine's files are by its own nodes, so counts by groups are not in them. */
 static int
-new_counted(struct keeper *k, struct counted_target **out)
+take_topology(struct counted_target *t, const struct node_refcnt *all,
+    const char *groups, char why[NODE_REFCNT_WHY])
+{
+	char text[REFCNT_WHY] = "";
+	int err;
+
+	t->topology = all->topology;
+	t->frames = all->frames;
+	if (groups == NULL)
+		return 0;
+	t->groups = strdup(groups);
+	err = t->groups == NULL ? -ENOMEM :
+	    refcnt_topology_read(&t->own, "/", groups, text);
+	snprintf(why, NODE_REFCNT_WHY, "%.*s", NODE_REFCNT_WHY - 1, text);
+	t->topology = t->own;
+	t->frames = NULL;
+	return err;
+}
+
+static int
+new_counted(struct keeper *k, const char *groups, struct counted_target **out,
+    char why[NODE_REFCNT_WHY])
 {
 	struct node_refcnt *all = k->node->refcnt;
 	struct counted_target *t;
@@ -97,16 +121,19 @@ new_counted(struct keeper *k, struct counted_target **out)
 	if (err < 0)
 		return err;
 	t = calloc(1, sizeof *t);
-	err = t == NULL ? -ENOMEM : refcnt_new(&t->counts,
-	    all->topology->nodes, REFCNT_STANDARD);
+	err = t == NULL ? -ENOMEM : take_topology(t, all, groups, why);
+	if (err == 0)
+		err = refcnt_new(&t->counts, t->topology->nodes, REFCNT_STANDARD);
 	if (err < 0) {
+		if (t != NULL) {
+			refcnt_topology_free(t->own);
+			free(t->groups);
+		}
 		free(t);
 		if (all->n == 0)
 			free_shared(all);
 		return err;
 	}
-	t->topology = all->topology;
-	t->frames = all->frames;
 	t->started = k->image.start;
 	keeper_ref(k);
 	t->keeper = k;
@@ -351,6 +378,36 @@ has_source(const struct keeper *k, const struct node_refcnt_ask *ask, char *why)
 }
 
 /*
+ * All ranges of a target are counted by the same nodes.  One whose counting has ended
+ * begins anew: *t is NULL then.
+ */
+static int
+check_groups(struct counted_target **t, const struct node_refcnt_ask *ask, char *why)
+{
+	bool empty = *t != NULL && is_empty(*t);
+	const char *have = *t != NULL ? (*t)->groups : NULL;
+
+	if (ask->nodes != NULL && !refcnt_sources[ask->source].node) {
+		snprintf(why, NODE_REFCNT_WHY, "the source %s does not tell which "
+		    "processor refers to a page: only guard and hint count by "
+		    "groups of them", refcnt_sources[ask->source].name);
+		return -EINVAL;
+	}
+	if (*t == NULL || (ask->nodes == NULL ? !empty || have == NULL :
+	    have != NULL && strcmp(have, ask->nodes) == 0))
+		return 0;
+	if (empty && worker_has_ended(*t)) {
+		free_counted(*t);
+		*t = NULL;
+		return 0;
+	}
+	snprintf(why, NODE_REFCNT_WHY, empty ? "counting by other nodes is about to "
+	    "end: ask again in a second" : "the target is counted by other nodes: "
+	    "switch all of its ranges off first");
+	return -EBUSY;
+}
+
+/*
  * The next process of the node says until when pages were counted: it has neither the
  * ranges nor their counts.
  */
@@ -380,8 +437,9 @@ node_refcnt_enable(struct keeper *k, const struct node_refcnt_ask *ask,
 		    NODE_REFCNT_USER_TARGETS);
 		return -EDQUOT;
 	}
-	if (t == NULL)
-		err = new_counted(k, &t);
+	err = check_groups(&t, ask, why);
+	if (err == 0 && t == NULL)
+		err = new_counted(k, ask->nodes, &t, why);
 	if (err == 0)
 		err = enable(k, t, ask);
 	if (err == 0)
@@ -391,7 +449,8 @@ node_refcnt_enable(struct keeper *k, const struct node_refcnt_ask *ask,
 	if (err < 0) {
 		if (t != NULL && is_empty(t))
 			worker_stop(t);
-		explain(err, why);
+		if (why[0] == '\0')
+			explain(err, why);
 	}
 	return err;
 }
@@ -448,6 +507,7 @@ node_refcnt_look(struct keeper *k, struct node_refcnt_look *look)
 	}
 	look->counts = t->counts;
 	look->since_ms = t->since_ms;
+	look->nodes = t->groups;
 	pthread_mutex_lock(&t->lock);
 	/* The one that was asked for, unless it cannot be kept. */
 	look->period_ms = t->lasts_ms > t->period_ms ? (uint32_t)(t->lasts_ms <

@@ -71,6 +71,7 @@ struct node_refcnt_ask {
 	uint64_t vaddr, len;
 	unsigned source;		/* enum refcnt_source, outside data */
 	uint32_t period_ms;		/* 0: as it is */
+	const char *nodes;		/* groups of refcnt_topology_read(); NULL: as they are */
 	uid_t uid;			/* who asks */
 };
 
@@ -83,9 +84,12 @@ void node_refcnt_second(struct node *);
 void node_refcnt_close(struct node *);
 
 /*
- * -EINVAL: zero or wraps; -ESRCH: no live process; -EPERM: the node itself;
+ * Groups of processors may take the place of the machine's nodes, for all ranges of the
+ * target; its counts are not in the machine's files then.
+ *
+ * -EINVAL: zero or wraps, or bad groups; -ESRCH: no live process; -EPERM: the node itself;
  * -ENOTSUP: no such source here, or not on this kernel; -EBUSY: another source
- * counts some of the pages; -EDQUOT: too many pages or targets, also of one user;
+ * counts some of the pages, or the target is counted by other groups; -EDQUOT: too many pages or targets, also of one user;
  * -ENOMEM.  why: a
  * sentence, also with 0; or "".
  */
@@ -99,6 +103,7 @@ struct node_refcnt_look {
 	int64_t since_ms;
 	uint32_t period_ms;
 	uint64_t periods;		/* that have ended, and the next one has begun */
+	const char *nodes;		/* groups of processors; NULL: the machine's nodes */
 	char why[NODE_REFCNT_WHY];		/* why counts are missing; "" they are not */
 };
 void node_refcnt_look(struct keeper *, struct node_refcnt_look *);

@@ -25,6 +25,9 @@ struct counted_target {
 	struct keeper *keeper;		/* a reference */
 	struct refcnt *counts;
 	const struct refcnt_topology *topology;
+	/* With groups of processors in place of nodes; NULL: it is shared. */
+	struct refcnt_topology *own;
+	char *groups;
 	struct frames *frames;		/* borrowed; NULL: there are none */
 	int pid;
 	uint64_t started;		/* of the process, in clock ticks since boot */

@@ -31,8 +31,8 @@ refuse(struct conn *c, uint32_t request, int err, const char *why)
 	    why[0] != '\0' ? why : strerror(-err));
 }
 
-static uint64_t
-counted_pages(struct keeper *k)
+static void
+put_counted(struct keeper *k, struct wire_counted *m)
 {
 	struct refcnt_sums sums = { 0 };
 	struct node_refcnt_look look;
@@ -40,7 +40,8 @@ counted_pages(struct keeper *k)
 	node_refcnt_look(k, &look);
 	if (look.counts != NULL)
 		refcnt_sums(look.counts, &sums);
-	return sums.pages;
+	m->pages = sums.pages;
+	m->nodes = look.nodes != NULL ? sums.nodes : 0;
 }
 
 /* One of its requests has a worker: false after an error was sent. */
@@ -140,10 +141,14 @@ answer_count(struct conn *c, const struct wire_msg *q)
 	struct node_refcnt_ask ask = { .vaddr = q->count.vaddr,
 		.len = q->count.len, .source = q->count.source,
 		.period_ms = q->count.period_ms, .uid = c->peer.uid };
-	char why[NODE_REFCNT_WHY] = "";
+	char why[NODE_REFCNT_WHY] = "", nodes[WIRE_TEXT_MAX + 1] = "";
 	struct keeper *k;
 	int err;
 
+	if (q->count.nodes.len > 0) {
+		memcpy(nodes, q->count.nodes.s, q->count.nodes.len);
+		ask.nodes = nodes;
+	}
 	k = answer_keeper(c, q, q->count.index, q->count.epoch, false);
 	if (k == NULL || !answer_may_control(c, q, k))
 		return;
@@ -158,7 +163,7 @@ answer_count(struct conn *c, const struct wire_msg *q)
 		return;
 	}
 	reply.counted.why = wire_text(why);
-	reply.counted.pages = counted_pages(k);
+	put_counted(k, &reply.counted);
 	conn_reply(c, &reply);
 }
 
@@ -251,6 +256,7 @@ answer_touches(struct conn *c, const struct wire_msg *q)
 	t->now_ms = keeper_now_ms(k);
 	node_refcnt_look(k, &look);
 	t->why = wire_text(look.why);
+	t->virtual = wire_text(look.nodes);
 	if (look.counts == NULL) {
 		conn_reply(c, &reply);
 		return;

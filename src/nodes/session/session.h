@@ -395,6 +395,7 @@ struct nodes_count {
 	uint64_t no;			/* another one with each answer */
 	uint64_t pages;			/* of the target that are counted now */
 	uint64_t moved, left;		/* of a move: pages that are there now, and the others */
+	uint32_t nodes;			/* virtual ones; 0: none, also of an older node */
 };
 
 /*
@@ -408,6 +409,7 @@ struct nodes_refcnt {
 	size_t nranges;
 	uint64_t pages;			/* of these ranges */
 	unsigned nodes;
+	const char *virtual;		/* groups of processors in their place; "" none */
 	enum refcnt_plane plane;
 	int64_t now_ms, since_ms;	/* on the node's clock, as blk.ms */
 	uint32_t period_ms;
@@ -434,6 +436,12 @@ int nodes_session_ask_refcnt(struct nodes_session *, uint64_t from, uint64_t to,
  */
 int nodes_session_count(struct nodes_session *, uint64_t vaddr, uint64_t len,
     enum refcnt_source, bool on, uint32_t period_ms);
+/*
+ * On, by groups of processors in place of nodes: refcnt_topology_read().  An older node
+ * switches it on by the machine's nodes: count.nodes is 0 then.  -E2BIG: a long text.
+ */
+int nodes_session_count_by(struct nodes_session *, const struct refcnt_range *,
+    uint32_t period_ms, const char *nodes);
 int nodes_session_move(struct nodes_session *, uint64_t vaddr, uint64_t len,
     uint32_t node);
 

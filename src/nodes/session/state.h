@@ -194,6 +194,7 @@ struct session_refcnt {
 	uint64_t period;		/* of the last portion ... */
 	uint32_t all_ranges;		/* ... and the ranges that there were */
 	unsigned tries;			/* copies of two periods, of one question */
+	char virtual[WIRE_TEXT_MAX + 1];	/* nodes, of `told` */
 	char why[WIRE_TEXT_MAX + 1];
 	char count_why[WIRE_TEXT_MAX + 1];
 };

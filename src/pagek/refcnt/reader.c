@@ -123,6 +123,7 @@ take_answer(struct refcnt_reader *r, const struct nodes_refcnt *t)
 		return fail(r, err, "");
 	r->error = 0;
 	base_copy_text(r->why, sizeof r->why, t->why);
+	base_copy_text(r->virtual, sizeof r->virtual, t->virtual);
 	r->known = true;
 	if (has_more(r, first))
 		return 0;

@@ -167,6 +167,7 @@ struct refcnt_reader {
 	bool asked, known;		/* known: there was an answer */
 	int error;			/* of the last answer, or 0 */
 	char why[256];			/* a sentence, also without an error; "" none */
+	char virtual[256];		/* processors in place of nodes; "" none */
 };
 
 /*

@@ -370,12 +370,17 @@ put_head(const struct page_refcnt *t, const struct page_refcnt_head *h,
     int rows, struct page_picture *pic)
 {
 	char text[512];
+	size_t len;
 
 	put_title_line(h, pic);
 	if (rows != 0 && rows < HEAD_ROWS)
 		return;
 	if (t->list.copy != NULL && t->list.copy->ranges > 0) {
 		sums_text(t, text, sizeof text);
+		len = strlen(text);
+		if (h->virtual[0] != '\0')
+			base_append(text, sizeof text, &len,
+			    "   nodes are processors: %s", h->virtual);
 		picture_wrap(pic, text, rows == 0 || rows >= 2 * BAR_ROWS ? 3 : 1,
 		    PAGE_PLAIN);
 	}

@@ -34,6 +34,7 @@ void page_refcnt_fini(struct page_refcnt *);
 /* The values in the first lines. */
 struct page_refcnt_head {
 	const char *node, *target, *state;
+	const char *virtual;		/* processors in place of nodes; "" none */
 	const char *notice;		/* "" none */
 	const char *advice;		/* below the heading if nothing is counted */
 	const struct page_view *v;	/* of the blocks */

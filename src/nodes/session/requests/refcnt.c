@@ -138,6 +138,8 @@ take_copy(struct session_refcnt *t, const struct wire_touched *m)
 	t->told.pages = m->pages;
 	t->told.error = 0;
 	base_safe_text(t->why, sizeof t->why, m->why.s, m->why.len, false);
+	base_safe_text(t->virtual, sizeof t->virtual, m->virtual.s,
+	    m->virtual.len, false);
 	free(page);
 	free(range);
 	t->coming = NULL;
@@ -249,6 +251,7 @@ answered_count(struct nodes_session *s, const struct wire_msg *msg)
 		c->pages = msg->counted.pages;
 		c->moved = msg->counted.moved;
 		c->left = msg->counted.left;
+		c->nodes = msg->counted.nodes;
 		base_safe_text(why, sizeof s->refcnt.count_why,
 		    msg->counted.why.s, msg->counted.why.len, false);
 	} else {
@@ -265,6 +268,17 @@ nodes_session_count(struct nodes_session *s, uint64_t vaddr, uint64_t len,
 	return send_count(s, &(struct wire_count){ .vaddr = vaddr, .len = len,
 	    .source = source, .action = on ? WIRE_COUNT_ON : WIRE_COUNT_OFF,
 	    .period_ms = period_ms });
+}
+
+int
+nodes_session_count_by(struct nodes_session *s, const struct refcnt_range *r,
+    uint32_t period_ms, const char *nodes)
+{
+	if (strlen(nodes) > WIRE_TEXT_MAX)
+		return -E2BIG;
+	return send_count(s, &(struct wire_count){ .vaddr = r->vaddr,
+	    .len = r->len, .source = r->source, .action = WIRE_COUNT_ON,
+	    .period_ms = period_ms, .nodes = wire_text(nodes) });
 }
 
 int
@@ -384,6 +398,7 @@ nodes_session_refcnt(struct nodes_session *s)
 
 	t->told.pending = session_in_flight(s, SESSION_ASK_TOUCHES) > 0;
 	t->told.why = t->why;
+	t->told.virtual = t->virtual;
 	t->told.count.pending = session_in_flight(s, SESSION_ASK_COUNT) > 0;
 	t->told.count.why = t->count_why;
 	return &t->told;

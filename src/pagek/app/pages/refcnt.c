@@ -243,7 +243,7 @@ compose(struct app *app, int rows, struct page_picture *pic)
 	return page_refcnt_compose(&st->page, &(struct page_refcnt_head){
 	    .node = node, .target = target, .state = state.plain ? "LIVE" :
 	    app->cols < PAGE_WIDE_COLS ? state.brief : state.word,
-	    .notice = notice_of(st), .advice = advice_of(look, &st->reader),
+	    .virtual = st->reader.virtual, .notice = notice_of(st), .advice = advice_of(look, &st->reader),
 	    .v = &v }, app->page->opts.ascii, app->cols, rows, pic);
 }
 
@@ -577,7 +577,8 @@ print_picture(struct batch *b, const struct refcnt_reader *r,
 	if (err == 0)
 		err = page_refcnt_compose(&t, &(struct page_refcnt_head){
 		    .node = "", .target = target,
-		    .state = page_state_name(v->look->state), .notice = r->why,
+		    .state = page_state_name(v->look->state),
+		    .virtual = r->virtual, .notice = r->why,
 		    .advice = advice_of(v->look, r), .v = v },
 		    batch_ascii(b->o), batch_columns(b->out), 0, &pic);
 	if (err == 0)

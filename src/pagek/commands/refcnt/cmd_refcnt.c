@@ -99,6 +99,11 @@ ask_range(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 
 	if (option_given(o, OPTION_MOVE))
 		err = nodes_session_move(s, r->vaddr, r->len, o->refcnt.node);
+	else if (option_given(o, OPTION_NODES))
+		err = nodes_session_count_by(s, &(struct refcnt_range){
+		    .vaddr = r->vaddr, .len = r->len,
+		    .source = (enum refcnt_source)o->refcnt.source },
+		    (uint32_t)o->refcnt.period_ms, o->refcnt.nodes);
 	else
 		err = nodes_session_count(s, r->vaddr, r->len, o->refcnt.source,
 		    option_given(o, OPTION_ENABLE), (uint32_t)o->refcnt.period_ms);
@@ -107,6 +112,9 @@ ask_range(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 	c = &nodes_session_refcnt(s)->count;
 	if (err == 0)
 		err = c->pending ? -EAGAIN : c->error;
+	if (err == 0 && option_given(o, OPTION_NODES) && c->nodes == 0)
+		return fail(o, -ENOTSUP, "the node is of an older version: it counts "
+		    "these pages by the nodes of its machine");
 	return err < 0 ? fail(o, err, c->why) : PAGEK_OK;
 }
 
@@ -259,11 +267,14 @@ check_beside(struct parse *p)
 		{ OPTION_SOURCE, OPTION_ENABLE, OPTION_ENABLE },
 		{ OPTION_PERIOD, OPTION_ENABLE, OPTION_ENABLE },
 		{ OPTION_ALL, OPTION_ENABLE, OPTION_DISABLE },
-		{ OPTION_NODES, OPTION_MEMORY, OPTION_IMPORT },
 		{ OPTION_ROOT, OPTION_MEMORY, OPTION_IMPORT },
 	};
 	const struct options *o = p->o;
 
+	if (option_given(o, OPTION_NODES) && !option_given(o, OPTION_ENABLE) &&
+	    !option_given(o, OPTION_MEMORY) && !option_given(o, OPTION_IMPORT))
+		return option_fail(p, "--nodes is for --enable, --memory or "
+		    "--import");
 	for (size_t i = 0; i < BASE_NELEM(rows); i++)
 		if (option_given(o, rows[i].id) &&
 		    !option_given(o, rows[i].with) &&

@@ -67,6 +67,8 @@ put_heading(FILE *out, const struct page_rows *r, const struct options *o)
 	if (t != NULL && t->nranges > 0)
 		fprintf(out, "  %s pages counted, periods of %g s",
 		    base_digits(t->pages).text, t->period_ms / 1000.0);
+	if (t != NULL && t->virtual[0] != '\0')
+		fprintf(out, "  nodes are processors: %s", t->virtual);
 	fprintf(out, "  %s counters\n", refcnt_planes[r->plane]);
 }
 
@@ -97,6 +99,7 @@ put_ranges(struct json *j, const struct page_rows *r, const struct refcnt_list *
 	    t != NULL ? t->period_ms : 0);
 	json_known(j, "periods", t != NULL, t != NULL ? t->periods : 0);
 	json_known(j, "ranges", t != NULL, t != NULL ? t->nranges : 0);
+	json_text(j, "virtual_nodes", t != NULL ? or_null(t->virtual) : NULL);
 	json_text(j, "why", t != NULL ? or_null(t->why) : NULL);
 }
 
