@@ -82,6 +82,7 @@ busy=$!
 
 # list_for SECONDS: reads each key once while the command counts.  Status 2: too late.
 list_for() {
+	: >"$tmp/begun"
 	"$B/pagek" stale --enable --age 0s --for "$1" --timeout 120 \
 	    --format json --fields address,size -o "$tmp/stale.json" "pid:$server" \
 	    2>"$tmp/begun" &
@@ -143,6 +144,7 @@ judge 100 share >"$tmp/share" && head -n 1 "$tmp/share"
 
 # Nothing is counted after a ^C.
 interrupts() {
+	: >"$tmp/begun"
 	"$B/pagek" stale --enable --age 0s --for 3600 "pid:$server" \
 	    >"$tmp/out" 2>"$tmp/begun" &
 	stale=$!
@@ -229,6 +231,7 @@ ends_early() {
 	words=$2
 	shift 2
 	no_counts || return 1
+	: >"$tmp/err"
 	"$B/pagek" stale --enable --age 0s --for 10 "pid:$server" >"$tmp/out" \
 	    2>"$tmp/err" &
 	stale=$!
