@@ -64,6 +64,11 @@ enum guard_why {
 	GUARD_STACK,		/* a thread uses the pages as its stack; its id */
 	GUARD_CALL,		/* a system call that cannot be watched; its number */
 	GUARD_RANGE,		/* no page of the ranges can be guarded */
+	GUARD_KERNEL_USES,	/* the kernel may use pages between two calls: io_uring(7), io_setup(2) */
+	GUARD_LIMIT,		/* RLIMIT_DATA: pages might not be opened again */
+	GUARD_SMALL,		/* a thread has little room on its stack; its id */
+	GUARD_CALL_32,		/* a system call of 32-bit programs; its number there */
+	GUARD_LEAVES,		/* a thread forks, or starts programs or threads, all the time; its id */
 	GUARD_WHYS,
 };
 

@@ -148,6 +148,12 @@ calls="reads writes messages masks actions"
 rule "system calls on guarded pages, masks and handlers work as without a guard" does $calls
 rule "signals interrupt system calls as without a guard, also by a jump" does signals touches
 
+rule "pages are opened before the program has no room for data" does limits touches
+sleeps() {
+	guarded sleeps touches && enable && until_true 60 has_epochs 30 && finish
+}
+rule "no call of a thread that makes children is interrupted" sleeps
+
 has_guard() {
 	grep -q pagek-guard "/proc/$pid"/task/*/comm
 }
@@ -264,9 +270,20 @@ refuses() {
 }
 rule "refused: the program handles SIGURG" refuses 'handles signal 23 itself' urgent
 rule "refused: an alternate stack lies in the pages" \
-    refuses 'has its stack in these pages' stacks touches
+    refuses 'has its stack or its storage in these pages' stacks touches
 rule "refused: a thread waits in a call that a signal would end" \
     refuses 'waits in a system call that a signal would end' waits touches
+
+rule "refused: a coroutine has its stack in the pages" refuses \
+    'has its stack or its storage in these pages' coroutines touches
+rule "refused: a thread has its storage in the pages" refuses \
+    'has its stack or its storage in these pages' storage touches
+rule "refused: a thread has a small stack" refuses 'has little room on its stack' \
+    small touches
+rule "refused: system calls of 32-bit programs" refuses \
+    'system call 20 of 32-bit programs' calls_32 touches
+rule "refused: the kernel may fill pages between two calls" refuses \
+    'has an io_uring' rings touches
 
 blocks() {
 	start env --block-signal=SYS "$B/tests/targets/guarded" "$tmp/pages" touches &&

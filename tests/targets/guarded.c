@@ -7,7 +7,9 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/filter.h>
+#include <linux/io_uring.h>
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
@@ -22,6 +24,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -29,11 +32,14 @@
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #define SIZE 4096
 #define PAGES 64
 #define CROWD 300	/* more threads than a guard has room for */
+#define STORAGE 2464	/* behind the thread pointer: what the kernel writes, of rseq(2) */
 
 extern char **environ;
 
@@ -449,6 +455,116 @@ crowds(void)
 		MUST(pthread_create(&t, NULL, pause_main, NULL) == 0);
 }
 
+/* --- limits of a guard ----------------------------------------------------------------- */
+
+/* A system call of 32-bit programs has another number. */
+static void
+calls_32(void)
+{
+#ifdef __x86_64__
+	long r = 20;	/* getpid(2) */
+
+	__asm__ volatile("int $0x80" : "+a"(r) : : "memory", "r8", "r9", "r10", "r11");
+	MUST(r == getpid());
+#endif
+}
+
+static void *
+small_main(void *arg)
+{
+	int fd = open("/dev/null", O_WRONLY);
+
+	for (;;)
+		(void)!write(fd, page(3), 100);
+	return arg;
+}
+
+/* Its stack has no room for one more signal's frame. */
+static void
+small(void)
+{
+	static bool begun;
+	pthread_attr_t attributes;
+	pthread_t t;
+
+	if (begun)
+		return;
+	begun = true;
+	MUST(pthread_attr_init(&attributes) == 0);
+	MUST(pthread_attr_setstacksize(&attributes, PTHREAD_STACK_MIN) == 0);
+	MUST(pthread_create(&t, &attributes, small_main, NULL) == 0);
+}
+
+/* A limit that is reached does not matter to memory that is data already. */
+static void
+limits(void)
+{
+	const struct timespec epoch = { 0, 100 * 1000000 };
+	struct rlimit r = { 0, RLIM_INFINITY };
+
+	MUST(nanosleep(&epoch, NULL) == 0);
+	page(7)[2]++;
+	MUST(setrlimit(RLIMIT_DATA, &r) == 0);
+	for (unsigned i = 0; i < PAGES; i++)
+		page(i)[3]++;
+	r.rlim_cur = RLIM_INFINITY;
+	MUST(setrlimit(RLIMIT_DATA, &r) == 0);
+}
+
+/* The kernel may write to pages for it while no thread is in a call. */
+static void
+rings(void)
+{
+	static struct io_uring_params p;
+	int fd = p.sq_entries != 0 ? 0 : (int)syscall(SYS_io_uring_setup, 4, &p);
+
+	MUST(fd == 0 || (fd != -1 && mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED,
+	    fd, IORING_OFF_SQ_RING) != MAP_FAILED));
+}
+
+/* Making a child, the thread leaves the guard; no signal may end its waits. */
+static void
+sleeps(void)
+{
+	struct timespec t = { 0, 0 };
+	pid_t pid = fork();
+
+	MUST(pid != -1);
+	if (pid == 0)
+		_exit(0);
+	MUST(status_of(pid) == 0);
+	for (int i = 0; i < 2000; i++) {
+		t.tv_nsec = rand() % 100000;
+		MUST(nanosleep(&t, NULL) == 0);
+		for (volatile int k = rand() % 20000; k > 0; k--)
+			;
+	}
+}
+
+static ucontext_t outside, inside;
+
+static void
+run_inside(void)
+{
+	for (;;) {
+		(void)syscall(SYS_getppid);
+		MUST(swapcontext(&inside, &outside) == 0);
+	}
+}
+
+/* A coroutine's stack in the block. */
+static void
+coroutines(void)
+{
+	if (inside.uc_stack.ss_sp == NULL) {
+		MUST(getcontext(&inside) == 0);
+		inside.uc_stack.ss_sp = page(10);
+		inside.uc_stack.ss_size = 16 * SIZE;
+		makecontext(&inside, run_inside, 0);
+	}
+	MUST(swapcontext(&outside, &inside) == 0);
+}
+
 /* --- the table of calls ---------------------------------------------------------------------- */
 
 static const struct {
@@ -474,6 +590,13 @@ static const struct {
 	{ "pins", pins, true },
 	{ "filters", filters, true },
 	{ "crowds", crowds, true },
+	{ "calls_32", calls_32, true },
+	{ "small", small, true },
+	{ "limits", limits, true },
+	{ "rings", rings, true },
+	{ "sleeps", sleeps, true },
+	{ "coroutines", coroutines, true },
+	{ "storage", NULL, true },	/* to be guarded: a page of the thread's own */
 	{ "touches", NULL, true },
 };
 
@@ -507,7 +630,10 @@ main(int argc, char **argv)
 	block = (char *)(((uintptr_t)raw + SIZE - 1) & ~(uintptr_t)(SIZE - 1));
 	for (unsigned i = 0; i < PAGES; i++)
 		page(i)[0] = (char)i;
-	fprintf(f, "%lx %d\n", (unsigned long)block, PAGES);
+	if (is_named("storage", argv + 2))
+		fprintf(f, "%lx 1\n", ((unsigned long)pthread_self() + STORAGE) & -SIZE);
+	else
+		fprintf(f, "%lx %d\n", (unsigned long)block, PAGES);
 	fclose(f);
 	for (; !has_ended(); rounds++)
 		for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {

@@ -26,6 +26,8 @@
 #define RESTORER 0x04000000
 #define ASK_AGAIN 45	/* epochs until an unanswered signal is sent again */
 #define LONGER_MS 1000	/* maximum by which a repeated call may last longer */
+#define ROOM_PAGES 8	/* that must be free on a thread's stack for the handlers */
+#define STORAGE 4096	/* bytes from the thread pointer on that the kernel may use */
 #define MEASURED 32	/* calls whose time is measured */
 #define TEXT 2048
 #define SIGNALS 64
@@ -270,27 +272,70 @@ measure(struct guard *g)
 	    (uint32_t)((t1 - t0 - (t2 - t1)) / MEASURED) : 0);
 }
 
+/* Of a handler's context; after an exec, the kernel does not set SS_DISABLE. */
+static bool
+has_alternate_stack(const ucontext_t *uc)
+{
+	return uc->uc_stack.ss_size > 0 && (uc->uc_stack.ss_flags & SS_DISABLE) == 0;
+}
+
 /* When the handler returns, the kernel sets the alternate stack of its context. */
 static void
 lend_stack(struct slot *s, ucontext_t *uc)
 {
-	if (s->stack == NULL || (uc->uc_stack.ss_flags & SS_DISABLE) == 0)
+	if (s->stack == NULL || has_alternate_stack(uc))
 		return;
 	uc->uc_stack = (stack_t){ .ss_sp = s->stack, .ss_size = GUARD_LENT };
 	s->lent = true;
 }
 
-/* Repeats a call that the signal has ended. */
+/* The number in "mov $NUMBER,%eax; syscall" before pc; -1: unknown. */
+static int32_t
+call_before(uintptr_t pc)
+{
+	const unsigned char *code = (const unsigned char *)pc - 7;
+	int32_t nr;
+
+	if (pc % GUARD_PAGE < 7 || code[0] != 0xb8 || code[5] != 0x0f || code[6] != 0x05)
+		return -1;
+	memcpy(&nr, code + 1, sizeof(nr));
+	return nr;
+}
+
+/*
+ * Repeats a call that the signal has ended, also one that began after the thread was
+ * asked: it has just begun.
+ */
 static void
 call_again(const struct slot *s, ucontext_t *uc)
 {
 	greg_t *r = uc->uc_mcontext.gregs;
+	int32_t nr = s->ask_call;
 
-	if (s->ask_call < 0 || r[REG_RAX] != -EINTR ||
-	    (uintptr_t)r[REG_RIP] != s->ask_pc)
+	if (r[REG_RAX] != -EINTR)
 		return;
-	r[REG_RAX] = s->ask_call;
+	if (nr < 0 || (uintptr_t)r[REG_RIP] != s->ask_pc)
+		nr = call_before((uintptr_t)r[REG_RIP]);
+	if (nr < 0 || nr == SYS_pause || nr == SYS_rt_sigsuspend)
+		return;
+	r[REG_RAX] = nr;
 	r[REG_RIP] -= 2;
+}
+
+/* The main thread's stack grows. */
+static bool
+has_room(const struct guard *g, const struct slot *s, uintptr_t sp)
+{
+	struct iovec from[ROOM_PAGES];
+	char bytes[ROOM_PAGES];
+	struct iovec to = { bytes, sizeof(bytes) };
+
+	if (s->tid == (uint32_t)g->pid)
+		return true;
+	for (unsigned i = 0; i < ROOM_PAGES; i++)
+		from[i] = (struct iovec){ (void *)(sp - (i + 1) * GUARD_PAGE), 1 };
+	return CALL(SYS_process_vm_readv, g->pid, (long)&to, 1, (long)from, ROOM_PAGES,
+	    0) == ROOM_PAGES;
 }
 
 static bool
@@ -351,12 +396,28 @@ guard_leave(struct guard *g, ucontext_t *uc)
 	restore_if_last(g);
 }
 
+/* The kernel would end the thread if it met a closed page there. */
+static bool
+is_in_ranges(const struct guard *g, const struct slot *s)
+{
+	return meets_ranges(g, s->storage.lo, s->storage.hi) ||
+	    meets_ranges(g, s->alternate.lo, s->alternate.hi);
+}
+
+uint32_t
+guard_thread_in_ranges(const struct guard *g)
+{
+	for (unsigned i = 0; i < GUARD_THREADS; i++)
+		if (atomic_load(&g->slot[i].state) == SLOT_ARMED &&
+		    is_in_ranges(g, &g->slot[i]))
+			return g->slot[i].tid;
+	return 0;
+}
+
 static void
 arm(struct guard *g, struct slot *s, ucontext_t *uc)
 {
 	const stack_t *alternate = &uc->uc_stack;
-	struct span at = { (uintptr_t)alternate->ss_sp,
-		(uintptr_t)alternate->ss_sp + alternate->ss_size };
 	uintptr_t sp = (uintptr_t)uc->uc_mcontext.gregs[REG_RSP];
 	long r;
 
@@ -365,10 +426,18 @@ arm(struct guard *g, struct slot *s, ucontext_t *uc)
 		guard_say(g, GUARD_BLOCKED, s->tid);
 		return;
 	}
-	if (meets_ranges(g, sp, sp + 1) ||
-	    meets_ranges(g, (uintptr_t)&guard_slot, (uintptr_t)(&guard_slot + 1)) ||
-	    ((alternate->ss_flags & SS_DISABLE) == 0 &&
-	    meets_ranges(g, at.lo, at.hi))) {
+	if (!has_room(g, s, sp) || (has_alternate_stack(uc) &&
+	    alternate->ss_size < GUARD_STACK_LEAST)) {
+		guard_say(g, GUARD_SMALL, s->tid);
+		return;
+	}
+	s->storage = (struct span){ (uintptr_t)&guard_slot,
+		(uintptr_t)__builtin_thread_pointer() + STORAGE };
+	s->alternate = (struct span){ 0, 0 };
+	if (has_alternate_stack(uc))
+		s->alternate = (struct span){ (uintptr_t)alternate->ss_sp,
+			(uintptr_t)alternate->ss_sp + alternate->ss_size };
+	if (meets_ranges(g, sp, sp + 1) || is_in_ranges(g, s)) {
 		guard_stop(g, GUARD_STACK, s->tid);
 		return;
 	}

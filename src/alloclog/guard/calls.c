@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/audit.h>
 #include <linux/futex.h>
 #include <linux/sched.h>
 #include <string.h>
@@ -46,6 +47,7 @@ enum kind {
 	WITH_MASK5,	/* argument 5 points to the address and size of a signal mask */
 	CONTROL,	/* prctl(2) */
 	CLONE, CLONE3,
+	LIMIT,		/* prlimit(2), setrlimit(2): RLIMIT_DATA may change */
 	KILL,		/* tgkill(2) and its like: libc's own signals */
 };
 
@@ -146,7 +148,8 @@ static const struct shape shapes[CALLS] = {
 	[SYS_getgid] = NONE,
 	[SYS_getegid] = NONE,
 	[SYS_getrusage] = SHORT(P(1)),
-	[SYS_prlimit64] = SHORT(P(2) | P(3)),
+	[SYS_prlimit64] = { LIMIT, P(2) | P(3), 0, 0, 0, false },
+	[SYS_setrlimit] = KIND(LIMIT),
 	[SYS_uname] = SHORT(P(0)),
 	[SYS_umask] = NONE,
 	[SYS_wait4] = SHORT(P(1) | P(3)),
@@ -211,6 +214,7 @@ struct call {
 	ucontext_t *uc;
 	long nr;
 	long a[6];
+	bool is_32;		/* int 0x80: numbers and arguments of 32-bit programs */
 	uintptr_t sp;		/* of this handler's frame */
 	struct span span[GUARD_SPANS];
 	bool write[GUARD_SPANS];
@@ -589,9 +593,14 @@ change_stack(struct call *c)
 		return 0;
 	c->s->lent = false;
 	(void)CALL(SYS_sigaltstack, 0, (long)&c->uc->uc_stack);
-	if ((c->uc->uc_stack.ss_flags & SS_DISABLE) == 0 &&
-	    meets_ranges(c->g, (uintptr_t)c->uc->uc_stack.ss_sp,
-	    (uintptr_t)c->uc->uc_stack.ss_sp + c->uc->uc_stack.ss_size))
+	c->s->alternate = (struct span){ 0, 0 };
+	if ((c->uc->uc_stack.ss_flags & SS_DISABLE) != 0)
+		return 0;
+	c->s->alternate = (struct span){ (uintptr_t)c->uc->uc_stack.ss_sp,
+		(uintptr_t)c->uc->uc_stack.ss_sp + c->uc->uc_stack.ss_size };
+	if (c->uc->uc_stack.ss_size < GUARD_STACK_LEAST)
+		guard_stop(c->g, GUARD_SMALL, c->s->tid);
+	if (meets_ranges(c->g, c->s->alternate.lo, c->s->alternate.hi))
 		guard_stop(c->g, GUARD_STACK, c->s->tid);
 	return 0;
 }
@@ -660,15 +669,17 @@ change_mapping(struct call *c, enum kind kind)
 /* --- all of them ---------------------------------------------------------------------------- */
 
 static const struct shape *
-shape_of(long nr)
+shape_of(const struct call *c)
 {
 	static const struct shape clone3 = KIND(CLONE3), none = NONE,
 	    pwait2 = { WITH_MASK4, P(3) | P(4), 1, 2, 12, true },
 	    unknown = KIND(ALL), end = KIND(END);
 
-	if (nr >= 0 && nr < CALLS)
-		return &shapes[nr];
-	switch (nr) {
+	if (c->is_32)
+		return &end;
+	if (c->nr >= 0 && c->nr < CALLS)
+		return &shapes[c->nr];
+	switch (c->nr) {
 	case 435:
 		return &clone3;
 	case 436:		/* close_range */
@@ -680,7 +691,7 @@ shape_of(long nr)
 	case 427:
 		return &end;
 	default:
-		return nr > 0 && nr < 450 ? &unknown : &end;
+		return c->nr > 0 && c->nr < 450 ? &unknown : &end;
 	}
 }
 
@@ -773,6 +784,10 @@ make_call(struct call *c, const struct shape *shape)
 		return make_with(c, make_with_mask4);
 	case WITH_MASK5:
 		return make_with(c, make_with_mask5);
+	case LIMIT:
+		if (c->nr == SYS_prlimit64 && c->a[2] == 0)
+			return make_with(c, make_plainly);
+		return make_open(c, true);
 	case VECTORS:
 		known = add_vectors(c, c->a[1], (uint64_t)c->a[2], shape->writes);
 		break;
@@ -796,7 +811,7 @@ make_call(struct call *c, const struct shape *shape)
 static void
 answer(struct call *c)
 {
-	const struct shape *shape = shape_of(c->nr);
+	const struct shape *shape = shape_of(c);
 	greg_t *r = c->uc->uc_mcontext.gregs;
 	enum kind kind = (enum kind)shape->kind;
 	bool ends = ends_guard(c, kind);
@@ -808,7 +823,8 @@ answer(struct call *c)
 	if (meets_ranges(c->g, sp, sp + 1))
 		guard_stop(c->g, GUARD_STACK, c->s->tid);
 	else if (ends)
-		guard_stop(c->g, GUARD_CALL, (uint32_t)c->nr);
+		guard_stop(c->g, c->is_32 ? GUARD_CALL_32 : GUARD_CALL,
+		    (uint32_t)c->nr);
 	if (atomic_load(&c->g->gone) != 0 || ends || kind == LEAVE ||
 	    kind == CLONE || kind == CLONE3)
 		leave(c, ends);
@@ -833,6 +849,7 @@ guard_on_call(int sig, siginfo_t *si, void *context)
 	c.g = g;
 	c.s = guard_slot;
 	c.uc = uc;
+	c.is_32 = si->si_arch != AUDIT_ARCH_X86_64;
 	c.nr = (int)r[REG_RAX];
 	c.a[0] = r[REG_RDI];
 	c.a[1] = r[REG_RSI];

@@ -21,6 +21,7 @@
 #define CLOSING_MS 20		/* of one wait for the guard's thread */
 #define END_EPOCHS 15		/* between two scans for threads with dispatch */
 #define GRACE_EPOCHS 30		/* time for faults that were raised before a page was opened */
+#define LEAVES_EPOCHS 30	/* without all threads armed, until the reason is told */
 #define TRACER_EPOCHS 15	/* between two checks for a debugger */
 
 struct guard *guard_now;
@@ -114,6 +115,7 @@ guard_make(void)
 	guard_forked();
 	atomic_store(&g->state, 0);
 	g->ranges = 0;
+	g->unarmed = 0;
 	g->pieces.n = 0;
 	g->hull = (struct span){ 0, 0 };
 	for (unsigned i = 0; i < GUARD_THREADS; i++)
@@ -417,17 +419,34 @@ out:
 	end_closing(g);
 }
 
+/* Gives this reason if there is no other one. */
+static void
+tell_leaves(struct guard *g)
+{
+	if (++g->unarmed < LEAVES_EPOCHS || atomic_load(&g->area->why) != GUARD_NOT)
+		return;
+	for (unsigned i = 0; i < GUARD_THREADS; i++)
+		if (atomic_load(&g->slot[i].state) == SLOT_LEFT) {
+			guard_say(g, GUARD_LEAVES, g->slot[i].tid);
+			return;
+		}
+}
+
 static void
 begin_epoch(struct guard *g)
 {
 	uint32_t leaves = atomic_load(&g->leaves);
 	int unarmed = guard_scan(g, true);
+	uint32_t tid;
 
 	if (unarmed < 0) {
 		guard_stop(g, GUARD_ASKED, 0);
 		return;
 	}
+	if (unarmed == 0)
+		g->unarmed = 0;
 	if (unarmed > 0) {
+		tell_leaves(g);
 		/* An unarmed thread may change mappings and handlers. */
 		begin_closing(g);
 		if (atomic_load(&g->opened_all) == 0)
@@ -438,7 +457,11 @@ begin_epoch(struct guard *g)
 		return;
 	}
 	if (atomic_load(&g->stale) != 0) {
-		if (!guard_take_signals(g))
+		/* The ranges may be newer than a thread's own check. */
+		tid = guard_thread_in_ranges(g);
+		if (tid != 0)
+			guard_stop(g, GUARD_STACK, tid);
+		if (tid != 0 || !guard_take_signals(g))
 			return;
 		guard_hide_masks();
 	}

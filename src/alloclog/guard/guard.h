@@ -86,6 +86,7 @@ void guard_forked(void);
 #define GUARD_DEPTH 4		/* nested calls of a thread, by handlers that interrupt calls */
 #define GUARD_SPANS 22		/* pinned spans of a call */
 #define GUARD_PIN_ALL UINT32_MAX
+#define GUARD_STACK_LEAST 8192	/* bytes of an alternate stack: each call takes a frame */
 #define GUARD_LENT 65536	/* bytes of an alternate stack */
 
 #define SIGNAL_BIT(n) (UINT64_C(1) << ((n) - 1))
@@ -145,6 +146,8 @@ struct slot {
 	uint64_t hidden;
 	uintptr_t fault_addr, fault_pc;	/* the last fault outside of closed pages */
 	unsigned fault_tries;
+	struct span storage;		/* thread-local; the kernel writes to it */
+	struct span alternate;		/* the program's alternate stack */
 	bool lent;
 	char *stack;			/* to lend; NULL: none yet */
 	const void *tls;
@@ -172,6 +175,7 @@ struct guard {
 	_Atomic uint32_t hurry;		/* 1: the guard's thread must end at once */
 	_Atomic uint32_t gone;		/* 1: it has ended; threads leave at their next call */
 	_Atomic uint32_t epoch;
+	uint32_t unarmed;		/* epochs in a row with an unarmed thread */
 	_Atomic uint32_t measured;	/* the cost of a call is known */
 	struct pieces pieces;		/* changed while `closing` is 1 and no slot is busy */
 	uint32_t ranges;
@@ -261,6 +265,8 @@ void guard_leave(struct guard *, ucontext_t *);
  * left.  With `ask`, they are asked to arm.
  */
 int guard_scan(struct guard *, bool ask);
+/* An armed thread with its storage or alternate stack in the ranges; 0: none. */
+uint32_t guard_thread_in_ranges(const struct guard *);
 /* Installs the guard's handlers.  False: the guard has been stopped. */
 bool guard_take_signals(struct guard *);
 /* False: the program had replaced a handler; it is installed again. */

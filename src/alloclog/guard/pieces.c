@@ -4,6 +4,7 @@
  * it grows down, or a fork wipes it.
  */
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include "guard.h"
@@ -23,6 +24,7 @@ struct reader {
 struct region {
 	uintptr_t lo, hi;
 	bool fits;
+	bool of_kernel;		/* the kernel has requests of the program through it */
 };
 
 static int
@@ -106,6 +108,7 @@ read_region(const char *line, struct region *m)
 	name = after_word(inode);
 	m->fits = begins(perms, "rw-p ") && inode[0] == '0' &&
 	    (name[0] == '\0' || begins(name, "[heap]") || begins(name, "[anon"));
+	m->of_kernel = begins(name, "anon_inode:[io_uring]") || begins(name, "/[aio]");
 	return true;
 }
 
@@ -176,7 +179,7 @@ pages_of(const struct pieces *p)
 }
 
 static uint64_t
-read_regions(struct guard *g, struct reader *r)
+read_regions(struct guard *g, struct reader *r, bool *kernel_uses)
 {
 	struct region m = { 0 };
 	uint64_t mappings = 0;
@@ -185,6 +188,7 @@ read_regions(struct guard *g, struct reader *r)
 	while (next_line(r, line, sizeof(line)))
 		if (read_region(line, &m)) {
 			mappings++;
+			*kernel_uses |= m.of_kernel;
 		} else if (begins(line, "VmFlags:") && m.fits &&
 		    !has_flag(line, "gd") && !has_flag(line, "wf") &&
 		    !has_flag(line, "um") && !has_flag(line, "uw") &&
@@ -194,6 +198,24 @@ read_regions(struct guard *g, struct reader *r)
 	return mappings;
 }
 
+/* The kernel counts no closed page as data, so opening one may exceed the limit. */
+static bool
+has_data_limit(void)
+{
+	struct rlimit r = { 0 };
+
+	return CALL(SYS_prlimit64, 0, RLIMIT_DATA, 0, (long)&r) == 0 &&
+	    r.rlim_cur != RLIM_INFINITY;
+}
+
+static bool
+refuse(struct guard *g, enum guard_why why)
+{
+	g->pieces.n = 0;
+	guard_say(g, why, 0);
+	return false;
+}
+
 bool
 pieces_make(struct guard *g)
 {
@@ -201,6 +223,7 @@ pieces_make(struct guard *g)
 	    (long)"/proc/self/smaps", O_RDONLY | O_CLOEXEC) };
 	uint64_t mappings, allowed = mappings_allowed();
 	uint32_t asked = 0, pages;
+	bool kernel_uses = false;
 
 	g->pieces.n = 0;
 	g->pieces.lo = g->pieces.hi = 0;
@@ -208,21 +231,20 @@ pieces_make(struct guard *g)
 	g->pieces.bank = g->bank;
 	if (r.fd < 0)
 		return false;
-	mappings = read_regions(g, &r);
+	mappings = read_regions(g, &r, &kernel_uses);
 	(void)CALL(SYS_close, r.fd);
 	for (uint32_t i = 0; i < g->ranges; i++)
 		asked += g->range[i].pages;
 	pages = pages_of(&g->pieces);
 	atomic_store(&g->area->left_out, asked - pages);
 	/* In the worst case, each page becomes a mapping of its own. */
-	if (allowed < mappings || (allowed - mappings) / SPARE < pages) {
-		g->pieces.n = 0;
-		guard_say(g, GUARD_MEMORY, 0);
-		return false;
-	}
-	if (pages == 0)
-		guard_say(g, GUARD_RANGE, 0);
-	return pages > 0;
+	if (allowed < mappings || (allowed - mappings) / SPARE < pages)
+		return refuse(g, GUARD_MEMORY);
+	if (kernel_uses)
+		return refuse(g, GUARD_KERNEL_USES);
+	if (has_data_limit())
+		return refuse(g, GUARD_LIMIT);
+	return pages > 0 || refuse(g, GUARD_RANGE);
 }
 
 #endif

@@ -250,11 +250,22 @@ static const struct {
 	    "the C library does not know", false },
 	[GUARD_HANDLER] = { "the program handles signal " NUMBER " itself", false },
 	[GUARD_FAULT] = { "the program itself caused signal " NUMBER, false },
-	[GUARD_STACK] = { "thread " NUMBER " has its stack in these pages", false },
+	[GUARD_STACK] = { "thread " NUMBER " has its stack or its storage in these "
+	    "pages", false },
 	[GUARD_CALL] = { "the program has made system call " NUMBER ", which is not "
 	    "possible with a guard", false },
 	[GUARD_RANGE] = { "the range contains no private memory, such as that of "
 	    "malloc(3)", false },
+	[GUARD_KERNEL_USES] = { "the program has an io_uring or a context of io_setup(2), "
+	    "so the kernel may use these pages between its calls", false },
+	[GUARD_LIMIT] = { "the program has a limit for its data (RLIMIT_DATA), so "
+	    "that pages might not be opened again", false },
+	[GUARD_SMALL] = { "thread " NUMBER " has little room on its stack, or on its "
+	    "alternate stack", false },
+	[GUARD_CALL_32] = { "the program has made system call " NUMBER " of 32-bit "
+	    "programs, which is not possible with a guard", false },
+	[GUARD_LEAVES] = { "thread " NUMBER " forks, or starts programs or threads, "
+	    "all the time", false },
 };
 
 static void
