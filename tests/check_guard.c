@@ -227,3 +227,13 @@ TEST(another_descriptor_is_refused)
 	close(pipes[1]);
 	ck_assert_ptr_null(none);
 }
+
+/* Its end is 0, so a target refuses the whole request. */
+TEST(the_last_page_is_left_out_and_others_are_guarded)
+{
+	ck_assert_int_eq(refcnt_enable(counted, UINT64_MAX - REFCNT_PAGE + 1,
+	    REFCNT_PAGE, REFCNT_GUARD, 0), 0);
+	count_pages(1, 1);
+	ck_assert_uint_eq(area->ranges, 1);
+	ck_assert_uint_eq(area->range[0].at, BASE + REFCNT_PAGE);
+}

@@ -121,7 +121,8 @@ collect(struct guard *g, const struct refcnt *counted, struct request *r)
 		const struct refcnt_range *f = &g->found[i];
 		uint64_t wanted = f->len / REFCNT_PAGE;
 
-		if (f->source != REFCNT_GUARD)
+		/* The target refuses a request with the last page of the address space. */
+		if (f->source != REFCNT_GUARD || f->vaddr + f->len == 0)
 			continue;
 		room = GUARD_PAGES - pages;
 		if (wanted > room)
