@@ -27,7 +27,8 @@
 #define ASK_AGAIN 45	/* epochs until an unanswered signal is sent again */
 #define LONGER_MS 1000	/* maximum by which a repeated call may last longer */
 #define ROOM_PAGES 8	/* that must be free on a thread's stack for the handlers */
-#define STORAGE 4096	/* bytes from the thread pointer on that the kernel may use */
+#define STORAGE 1024	/* bytes from the thread pointer on that the kernel may use */
+#define RSEQ 32		/* bytes of rseq(2), which it uses as well */
 #define MEASURED 32	/* calls whose time is measured */
 #define TEXT 2048
 #define SIGNALS 64
@@ -236,6 +237,9 @@ guard_forked(void)
 	guard_restore_masks();
 }
 
+/* Since glibc 2.35: from the thread pointer. */
+extern const ptrdiff_t __rseq_offset __attribute__((weak));
+
 /* --- in the thread ------------------------------------------------------------- */
 
 static uint64_t *
@@ -414,6 +418,19 @@ guard_thread_in_ranges(const struct guard *g)
 	return 0;
 }
 
+static struct span
+storage_of_thread(void)
+{
+	uintptr_t tp = (uintptr_t)__builtin_thread_pointer(), rseq;
+	struct span s = { (uintptr_t)&guard_slot, tp + STORAGE };
+
+	if (&__rseq_offset == NULL)
+		return s;
+	rseq = tp + (uintptr_t)__rseq_offset;
+	return (struct span){ rseq < s.lo ? rseq : s.lo,
+		rseq + RSEQ > s.hi ? rseq + RSEQ : s.hi };
+}
+
 static void
 arm(struct guard *g, struct slot *s, ucontext_t *uc)
 {
@@ -431,8 +448,7 @@ arm(struct guard *g, struct slot *s, ucontext_t *uc)
 		guard_say(g, GUARD_SMALL, s->tid);
 		return;
 	}
-	s->storage = (struct span){ (uintptr_t)&guard_slot,
-		(uintptr_t)__builtin_thread_pointer() + STORAGE };
+	s->storage = storage_of_thread();
 	s->alternate = (struct span){ 0, 0 };
 	if (has_alternate_stack(uc))
 		s->alternate = (struct span){ (uintptr_t)alternate->ss_sp,
