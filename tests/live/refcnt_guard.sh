@@ -332,6 +332,8 @@ is_in_a_sandbox() {
 	finish
 }
 rule "refused: a thread has a seccomp filter" is_in_a_sandbox
+rule "refused: more threads than a guard has room for" \
+    refuses 'has too many threads' crowds touches
 
 no_memory_of_its_own() {
 	guarded touches || return 1

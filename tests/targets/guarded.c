@@ -38,6 +38,7 @@
 
 #define SIZE 4096
 #define PAGES 64
+#define CROWD 300	/* more threads than a guard has room for */
 #define STORAGE 2464	/* behind the thread pointer: what the kernel writes, of rseq(2) */
 
 extern char **environ;
@@ -444,6 +445,16 @@ filters(void)
 	begun = true;
 }
 
+static void
+crowds(void)
+{
+	static unsigned n;
+	pthread_t t;
+
+	for (; n < CROWD; n++)
+		MUST(pthread_create(&t, NULL, pause_main, NULL) == 0);
+}
+
 /* --- limits of a guard ----------------------------------------------------------------- */
 
 /* A system call of 32-bit programs has another number. */
@@ -578,6 +589,7 @@ static const struct {
 	{ "rests", rests, true },
 	{ "pins", pins, true },
 	{ "filters", filters, true },
+	{ "crowds", crowds, true },
 	{ "calls_32", calls_32, true },
 	{ "small", small, true },
 	{ "limits", limits, true },

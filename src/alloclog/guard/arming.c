@@ -368,7 +368,7 @@ restore_if_last(struct guard *g)
 
 	if (atomic_load(&g->hurry) != 0 || !lock_signals(g))
 		return;
-	for (unsigned i = 0; i < GUARD_THREADS; i++) {
+	for (unsigned i = 0; i < GUARD_SLOTS; i++) {
 		uint32_t state = atomic_load(&g->slot[i].state);
 
 		last &= state != SLOT_ARMED && state != SLOT_ASKED;
@@ -411,7 +411,7 @@ is_in_ranges(const struct guard *g, const struct slot *s)
 uint32_t
 guard_thread_in_ranges(const struct guard *g)
 {
-	for (unsigned i = 0; i < GUARD_THREADS; i++)
+	for (unsigned i = 0; i < GUARD_SLOTS; i++)
 		if (atomic_load(&g->slot[i].state) == SLOT_ARMED &&
 		    is_in_ranges(g, &g->slot[i]))
 			return g->slot[i].tid;
@@ -661,7 +661,7 @@ slot_of(struct guard *g, uint32_t tid)
 {
 	struct slot *none = NULL;
 
-	for (unsigned i = 0; i < GUARD_THREADS; i++) {
+	for (unsigned i = 0; i < GUARD_SLOTS; i++) {
 		struct slot *s = &g->slot[i];
 
 		if (atomic_load(&s->state) != SLOT_FREE && s->tid == tid)
@@ -723,7 +723,7 @@ ask_thread(struct guard *g, uint32_t tid, bool ask)
 		return false;
 	s = slot_of(g, tid);
 	if (s == NULL) {
-		guard_stop(g, GUARD_THREADS, GUARD_THREADS);
+		guard_stop(g, GUARD_THREADS, GUARD_SLOTS);
 		return true;
 	}
 	s->seen = true;
@@ -806,11 +806,11 @@ guard_scan(struct guard *g, bool ask)
 
 	if (fd < 0)
 		return 1;
-	for (unsigned i = 0; i < GUARD_THREADS; i++)
+	for (unsigned i = 0; i < GUARD_SLOTS; i++)
 		g->slot[i].seen = false;
 	unarmed = scan_entries(g, fd, ask, &all);
 	(void)CALL(SYS_close, fd);
-	for (unsigned i = 0; i < GUARD_THREADS; i++)
+	for (unsigned i = 0; i < GUARD_SLOTS; i++)
 		if (!g->slot[i].seen)
 			atomic_store(&g->slot[i].state, SLOT_FREE);
 	return all == 0 ? -1 : unarmed;

@@ -88,7 +88,7 @@ map_memory(struct guard *g, int fd)
 static bool
 any_is(const struct guard *g, enum slot_state state)
 {
-	for (unsigned i = 0; i < GUARD_THREADS; i++)
+	for (unsigned i = 0; i < GUARD_SLOTS; i++)
 		if (atomic_load(&g->slot[i].state) == state)
 			return true;
 	return false;
@@ -118,7 +118,7 @@ guard_make(void)
 	g->unarmed = 0;
 	g->pieces.n = 0;
 	g->hull = (struct span){ 0, 0 };
-	for (unsigned i = 0; i < GUARD_THREADS; i++)
+	for (unsigned i = 0; i < GUARD_SLOTS; i++)
 		atomic_store(&g->slot[i].state, SLOT_FREE);
 	atomic_store(&g->measured, 0);
 	atomic_store(&g->gone, 0);
@@ -208,7 +208,7 @@ guard_open(struct guard *g, uintptr_t lo, uintptr_t hi)
 static bool
 all_are_idle(const struct guard *g, const struct slot *me)
 {
-	for (unsigned i = 0; i < GUARD_THREADS; i++)
+	for (unsigned i = 0; i < GUARD_SLOTS; i++)
 		if (&g->slot[i] != me &&
 		    atomic_load(&g->slot[i].state) != SLOT_FREE &&
 		    atomic_load(&g->slot[i].busy) != 0)
@@ -354,7 +354,7 @@ pins_have(const struct pins *p, uintptr_t at)
 static bool
 is_pinned(const struct guard *g, uintptr_t at)
 {
-	for (unsigned i = 0; i < GUARD_THREADS; i++)
+	for (unsigned i = 0; i < GUARD_SLOTS; i++)
 		for (uint32_t k = depth_of(&g->slot[i]); k > 0; k--)
 			if (pins_have(&g->slot[i].pins[k - 1], at))
 				return true;
@@ -379,7 +379,7 @@ close_piece(struct guard *g, const struct piece *p)
 static bool
 all_are_pinned(const struct guard *g)
 {
-	for (unsigned i = 0; i < GUARD_THREADS; i++)
+	for (unsigned i = 0; i < GUARD_SLOTS; i++)
 		for (uint32_t k = depth_of(&g->slot[i]); k > 0; k--)
 			if (g->slot[i].pins[k - 1].n == GUARD_PIN_ALL)
 				return true;
@@ -425,7 +425,7 @@ tell_leaves(struct guard *g)
 {
 	if (++g->unarmed < LEAVES_EPOCHS || atomic_load(&g->area->why) != GUARD_NOT)
 		return;
-	for (unsigned i = 0; i < GUARD_THREADS; i++)
+	for (unsigned i = 0; i < GUARD_SLOTS; i++)
 		if (atomic_load(&g->slot[i].state) == SLOT_LEFT) {
 			guard_say(g, GUARD_LEAVES, g->slot[i].tid);
 			return;

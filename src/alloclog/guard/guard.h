@@ -82,7 +82,7 @@ void guard_forked(void);
 
 #define GUARD_PAGE 4096
 #define GUARD_PIECES 128
-#define GUARD_THREADS 256
+#define GUARD_SLOTS 256
 #define GUARD_DEPTH 4		/* nested calls of a thread, by handlers that interrupt calls */
 #define GUARD_SPANS 22		/* pinned spans of a call */
 #define GUARD_PIN_ALL UINT32_MAX
@@ -183,7 +183,7 @@ struct guard {
 	uint32_t columns, bank;
 	struct span hull;		/* encloses the ranges */
 	struct slot other;		/* for threads without a slot */
-	struct slot slot[GUARD_THREADS];
+	struct slot slot[GUARD_SLOTS];
 	_Atomic uint32_t opened[GUARD_PAGES];	/* epoch in which the page was last opened */
 };
 
