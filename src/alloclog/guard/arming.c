@@ -248,8 +248,8 @@ mask_of(ucontext_t *uc)
 	return (uint64_t *)(void *)&uc->uc_sigmask;
 }
 
-static uint64_t
-now_ns(void)
+uint64_t
+guard_now_ns(void)
 {
 	struct timespec t = { 0 };
 
@@ -265,13 +265,13 @@ measure(struct guard *g)
 
 	if (atomic_exchange(&g->measured, 1) != 0)
 		return;
-	t0 = now_ns();
+	t0 = guard_now_ns();
 	for (int i = 0; i < MEASURED; i++)
 		(void)syscall(SYS_getppid);
-	t1 = now_ns();
+	t1 = guard_now_ns();
 	for (int i = 0; i < MEASURED; i++)
 		(void)CALL(SYS_getppid);
-	t2 = now_ns();
+	t2 = guard_now_ns();
 	atomic_store(&g->area->call_ns, t1 - t0 > t2 - t1 ?
 	    (uint32_t)((t1 - t0 - (t2 - t1)) / MEASURED) : 0);
 }

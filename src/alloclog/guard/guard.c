@@ -22,6 +22,8 @@
 #define END_EPOCHS 15		/* between two scans for threads with dispatch */
 #define GRACE_EPOCHS 30		/* time for faults that were raised before a page was opened */
 #define LEAVES_EPOCHS 30	/* without all threads armed, until the reason is told */
+#define PIECES_PART 20
+#define NS_OF_SECOND 1000000000
 #define TRACER_EPOCHS 15	/* between two checks for a debugger */
 
 struct guard *guard_now;
@@ -324,6 +326,7 @@ heed_request(struct guard *g)
 		for (unsigned i = 0; i < GUARD_PAGES; i++)
 			atomic_store(&g->opened[i], 0);
 		atomic_store(&g->stale, 1);
+		g->pieces_ns = 0;
 		atomic_store(&g->area->heeded, number);
 	}
 	end_closing(g);
@@ -386,6 +389,28 @@ all_are_pinned(const struct guard *g)
 	return false;
 }
 
+/*
+ * Reading the mappings of a large program takes long, so no more than one part in
+ * PIECES_PART of the time goes to it, and one try a second that was in vain.  All
+ * pages are open until then.
+ */
+static bool
+make_pieces(struct guard *g)
+{
+	uint64_t begun = guard_now_ns(), end;
+	bool made;
+
+	if (begun < g->pieces_ns)
+		return false;
+	made = pieces_make(g);
+	end = guard_now_ns();
+	g->pieces_ns = end + (end - begun) * (PIECES_PART - 1) +
+	    (made ? 0 : NS_OF_SECOND);
+	if (made)
+		atomic_store(&g->stale, 0);
+	return made;
+}
+
 static void
 close_pages(struct guard *g, uint32_t leaves)
 {
@@ -395,11 +420,8 @@ close_pages(struct guard *g, uint32_t leaves)
 	if (atomic_load(&g->leaves) != leaves || all_are_pinned(g) ||
 	    (atomic_load(&g->stale) != 0 && !all_are_idle(g, NULL)))
 		goto out;
-	if (atomic_load(&g->stale) != 0) {
-		if (!pieces_make(g))
-			goto out;
-		atomic_store(&g->stale, 0);
-	}
+	if (atomic_load(&g->stale) != 0 && !make_pieces(g))
+		goto out;
 	/* From here on, no thread can create another one or set a handler unnoticed. */
 	if (!lives(g) || !guard_has_signals())
 		goto out;

@@ -178,6 +178,7 @@ struct guard {
 	uint32_t unarmed;		/* epochs in a row with an unarmed thread */
 	_Atomic uint32_t measured;	/* the cost of a call is known */
 	struct pieces pieces;		/* changed while `closing` is 1 and no slot is busy */
+	uint64_t pieces_ns;		/* they are not made again before that time */
 	uint32_t ranges;
 	struct guard_range range[GUARD_RANGES];
 	uint32_t columns, bank;
@@ -282,6 +283,7 @@ void guard_restore_masks(void);
 const struct guard_action *guard_programs_action(int sig);
 void guard_set_programs_action(int sig, const struct guard_action *);
 int guard_read_file(const char *path, char *text, size_t size);
+uint64_t guard_now_ns(void);	/* monotonic */
 
 /* calls.c */
 void guard_on_call(int, siginfo_t *, void *);

@@ -108,6 +108,7 @@ on_second(uv_timer_t *timer)
 	friendly_second(&node->friendly, node->loop);
 	listings_second(node);
 	node_refcnt_second(node);
+	base_reap(0);
 	fdstore_second(&node->store.fds);
 	run_second(node);
 	check_report(node);
