@@ -54,7 +54,10 @@ read_self(void)
 	ck_assert_int_eq(symbol_modules_read(table, getpid()), 0);
 }
 
-/* The function, else module and offset, else the address. */
+/*
+ * The function, else the module and an address in its tables, which a linker may
+ * place elsewhere than in the file; else the address.
+ */
 static void
 put_name(struct symbols *with, const struct symbol_modules *t, uint64_t addr,
     char *out, size_t cap)
@@ -71,7 +74,8 @@ put_name(struct symbols *with, const struct symbol_modules *t, uint64_t addr,
 		snprintf(out, cap, "%s", w.line[w.n - 1].function);
 	else if (p.path != NULL)
 		snprintf(out, cap, "%s+0x%" PRIx64,
-		    slash != NULL ? slash + 1 : p.path, p.address);
+		    slash != NULL ? slash + 1 : p.path,
+		    w.address != 0 ? w.address : p.address);
 	else
 		snprintf(out, cap, "0x%" PRIx64, addr);
 	symbol_words_fini(&w);
