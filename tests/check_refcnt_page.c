@@ -260,7 +260,7 @@ CASE("cursor", .setup = begin, .teardown = end);
 TEST(it_stays_on_its_page)
 {
 	struct page_refcnt_head h = { .node = "", .target = "", .state = "",
-		.notice = "", .advice = "", .v = &scene.view };
+		.virtual = "", .notice = "", .advice = "", .v = &scene.view };
 	struct refcnt_row room;
 
 	add_scene();
@@ -310,7 +310,7 @@ add_blocks(void)
 }
 
 static const struct page_refcnt_head head = { .node = "0590 linac-a",
-	.target = "acqd[4711]", .state = "LIVE", .notice = "",
+	.target = "acqd[4711]", .state = "LIVE", .virtual = "", .notice = "",
 	.advice = "not counted.  a counts the pages of the block under the cursor "
 	    "of page K.", .v = &scene.view };
 
@@ -445,6 +445,15 @@ static const struct {
 	{ 30 * PAGE, PAGE, 0, "" },
 };
 
+/* The scene as a source counts it that notices each first use, unlike samples. */
+static void
+add_used_scene(void)
+{
+	add_scene();
+	for (size_t i = 0; i < npages; i++)
+		page_rows[i].source = REFCNT_GUARD;
+}
+
 CASE("page K", .setup = begin, .teardown = end);
 
 LOOP_TEST(a_block_shows_its_touches, 0, NELEM(cells))
@@ -452,7 +461,7 @@ LOOP_TEST(a_block_shows_its_touches, 0, NELEM(cells))
 	struct blk b;
 	char text[PAGE_TOUCH_COLS + 1];
 
-	add_scene();
+	add_used_scene();
 	take(REFCNT_WIDE);
 	scene.view.refcnt = &copy;
 	if (_i == 1)
@@ -480,7 +489,7 @@ LOOP_TEST(blocks_are_filtered_by_touches, 0, NELEM(block_filters))
 	struct filter_error e;
 	uint64_t n = 0;
 
-	add_scene();
+	add_used_scene();
 	take(REFCNT_WIDE);
 	scene.view.refcnt = &copy;
 	for (size_t i = 0; i < 3; i++)
@@ -508,7 +517,7 @@ LOOP_TEST(page_K_has_the_column_where_pages_are_counted, 0, 2)
 	char name[32];
 
 	page_init(&page, &(struct page_opts){ .ascii = true, .utc = true });
-	add_scene();
+	add_used_scene();
 	add_blocks();
 	scene_alloc(&scene, BASE + 40 * PAGE, 64, TYPE_MALLOC, 1, 0, 0);
 	take(REFCNT_WIDE);
