@@ -161,7 +161,7 @@ rule "and with 0 when it does again" until_true 20 answers
 misses() {
 	"$pagek" list "$1" >"$tmp/out" 2>"$tmp/err"
 	[ $? = 3 ] && [ ! -s "$tmp/out" ] && tail -n 1 "$tmp/err" |
-	    grep -q "$2"
+	    grep -q "$2" || { cat "$tmp/out" "$tmp/err"; return 1; }
 }
 rule "a number that is one off" misses 0592 'did you mean 0590, linac-a?'
 rule "a name that is mistyped" misses lianc-a 'did you mean linac-a'
