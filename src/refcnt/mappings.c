@@ -187,3 +187,11 @@ mappings_read(int fd, struct mappings *all)
 	free(text);
 	return r;
 }
+
+bool
+pagemap_has_image(int fd)
+{
+	uint64_t entry;
+
+	return pread(fd, &entry, sizeof entry, 0) == sizeof entry;
+}

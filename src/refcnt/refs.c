@@ -78,15 +78,6 @@ open_file(const struct refs *r, const char *name, int flags)
 	return errno == ENOENT ? -ESRCH : -errno;
 }
 
-/* False: the process has ended, or has executed another program. */
-static bool
-has_image(const struct refs *r)
-{
-	uint64_t entry;
-
-	return pread(r->pagemap, &entry, sizeof entry, 0) == sizeof entry;
-}
-
 static int
 read_maps(struct refs *r)
 {
@@ -98,7 +89,7 @@ read_maps(struct refs *r)
 	r->sums.reads++;
 	close(fd);
 	/* The mappings that were read may be the next image's. */
-	return err == 0 && !has_image(r) ? -ESRCH : err;
+	return err == 0 && !pagemap_has_image(r->pagemap) ? -ESRCH : err;
 }
 
 static uint64_t

@@ -106,4 +106,10 @@ struct mappings {
  */
 int mappings_read(int fd, struct mappings *);
 
+/*
+ * For an open /proc/PID/pagemap.  False: the process has ended, or has executed another
+ * program since the file was opened.
+ */
+bool pagemap_has_image(int fd);
+
 #endif

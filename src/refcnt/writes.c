@@ -196,15 +196,6 @@ writes_close(struct writes *w)
 	free(w);
 }
 
-/* False: the process has ended, or has executed another program. */
-static bool
-has_image(const struct writes *w)
-{
-	uint64_t entry;
-
-	return pread(w->pagemap, &entry, sizeof entry, 0) == sizeof entry;
-}
-
 static int
 read_maps(struct writes *w)
 {
@@ -215,7 +206,7 @@ read_maps(struct writes *w)
 	err = mappings_read(fd, &w->maps);
 	close(fd);
 	/* The mappings that were read may be the next image's. */
-	return err == 0 && !has_image(w) ? -ESRCH : err;
+	return err == 0 && !pagemap_has_image(w->pagemap) ? -ESRCH : err;
 }
 
 /* --- pieces ----------------------------------------------------------------------------- */
@@ -367,7 +358,7 @@ scan(const struct writes *w, const struct piece *p,
 int
 writes_end(struct writes *w, refcnt_touched *wrote, void *arg)
 {
-	int err = has_image(w) ? 0 : -ESRCH;
+	int err = pagemap_has_image(w->pagemap) ? 0 : -ESRCH;
 
 	for (size_t i = 0; err == 0 && i < w->armed.n; i++)
 		err = scan(w, &w->armed.at[i], wrote, arg);

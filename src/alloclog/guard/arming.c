@@ -19,7 +19,6 @@
 
 #ifdef GUARD_BUILT
 
-#define DISPATCH 59	/* PR_SET_SYSCALL_USER_DISPATCH */
 #define DISPATCH_OFF 0
 #define DISPATCH_ON 1
 #define BLOCK 1		/* SYSCALL_DISPATCH_FILTER_BLOCK */
@@ -388,7 +387,7 @@ guard_leave(struct guard *g, ucontext_t *uc)
 	s->selector = 0;
 	/* In a hurry, the program may be about to install a filter that kills for this. */
 	if (atomic_load(&g->hurry) == 0)
-		(void)CALL(SYS_prctl, DISPATCH, DISPATCH_OFF, 0, 0, 0);
+		(void)CALL(SYS_prctl, GUARD_DISPATCH, DISPATCH_OFF, 0, 0, 0);
 	*mask_of(uc) |= s->hidden;
 	s->hidden = 0;
 	if (s->lent)
@@ -468,7 +467,7 @@ arm(struct guard *g, struct slot *s, ucontext_t *uc)
 	atomic_store(&s->depth, 0);
 	atomic_store(&s->busy, 0);
 	s->selector = BLOCK;
-	r = CALL(SYS_prctl, DISPATCH, DISPATCH_ON, (long)guard_text,
+	r = CALL(SYS_prctl, GUARD_DISPATCH, DISPATCH_ON, (long)guard_text,
 	    guard_text_end - guard_text, (long)&s->selector);
 	if (r != 0) {
 		guard_slot = NULL;

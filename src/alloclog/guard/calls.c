@@ -750,7 +750,7 @@ ends_guard(struct call *c, enum kind kind)
 		return shares_memory(c);
 	case CONTROL:
 		return c->a[0] == PR_SET_SECCOMP || c->a[0] == PR_SET_NO_NEW_PRIVS ||
-		    c->a[0] == 59;	/* PR_SET_SYSCALL_USER_DISPATCH */
+		    c->a[0] == GUARD_DISPATCH;
 	case KILL:
 		return (unsigned)c->a[c->nr == SYS_tkill ? 1 : 2] -
 		    FIRST_THREAD_SIGNAL < 2;

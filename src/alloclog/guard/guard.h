@@ -89,6 +89,8 @@ void guard_forked(void);
 #define GUARD_STACK_LEAST 8192	/* bytes of an alternate stack: each call takes a frame */
 #define GUARD_LENT 65536	/* bytes of an alternate stack */
 
+#define GUARD_DISPATCH 59	/* PR_SET_SYSCALL_USER_DISPATCH; old headers lack it */
+
 #define SIGNAL_BIT(n) (UINT64_C(1) << ((n) - 1))
 /* The kernel ends a process that blocks these when it needs them. */
 #define GUARD_NEEDED (SIGNAL_BIT(SIGSYS) | SIGNAL_BIT(SIGSEGV))

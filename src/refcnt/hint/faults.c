@@ -242,15 +242,6 @@ hints_close(struct hints *h)
 
 /* --- samples ------------------------------------------------------------------------- */
 
-/* False: the process has ended, or has executed another program. */
-static bool
-has_image(const struct hints *h)
-{
-	uint64_t entry;
-
-	return pread(h->pagemap, &entry, sizeof entry, 0) == sizeof entry;
-}
-
 int
 hints_begin(struct hints *h)
 {
@@ -263,7 +254,7 @@ hints_begin(struct hints *h)
 		return errno == ENOENT ? -ESRCH : -errno;
 	err = mappings_read(fd, &h->maps);
 	close(fd);
-	return err == 0 && !has_image(h) ? -ESRCH : err;
+	return err == 0 && !pagemap_has_image(h->pagemap) ? -ESRCH : err;
 }
 
 static bool
@@ -329,7 +320,7 @@ hints_read(struct hints *h, hints_sample *sample, void *arg)
 	for (unsigned i = 0; i < h->processors; i++)
 		h->head[i] = perf_ring_head(&h->ring[i]);
 	/* Checked after the heads: records before them belong to this image. */
-	if (!has_image(h))
+	if (!pagemap_has_image(h->pagemap))
 		return -ESRCH;
 	h->sample = sample;
 	h->arg = arg;
