@@ -1,8 +1,8 @@
 /*
  * pagek: every memory block that a program holds, live.
  *
- * The rooms, each with a header of its name; a room includes only rooms above it in
- * this list:
+ * The rooms, each with a header of its name; a room includes only rooms above
+ * it in this list:
  *	picture		lines, the table of keys, fields of rows
  *	page		the state of a page
  *	stress		what the kernel did for its pages, page S
@@ -24,9 +24,8 @@
  *	tui		the terminal; the only room with curses
  *	commands	a file cmd_NAME.c for each command, some in rooms inside
  *
- * Files of one name in several rooms: batch/stress.c waits for the node's answer in a
- * command, app/pages/stress.c has the keys of a page.  ../nodes/nodes.h has the files
- * that ask and answer.
+ * Files of one name: batch/stress.c waits for the node's answer,
+ * app/pages/stress.c has keys.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -43,7 +42,7 @@
 #include "documents/listing.h"
 #include "blocks/row_filter.h"
 
-/* Unless the signal is ignored.  Handlers are reset by exec. */
+/* Handlers are reset by exec; ignored signals stay ignored. */
 static void
 catch_signal(int sig, void (*handler)(int), int flags)
 {
@@ -83,8 +82,8 @@ catch_signals(void)
 }
 
 /*
- * Opens closed standard streams, so that no other file gets their numbers.  Reads
- * and writes fail as before; messages go nowhere.
+ * Opens closed standard streams, so that no other file gets their numbers;
+ * they still fail.
  */
 static void
 fill_standard_streams(void)
@@ -128,7 +127,6 @@ run_command(const struct options *o)
 	return status;
 }
 
-/* Reports a mistake in the command line, and marks its position in a filter. */
 static void
 report_mistake(const struct options *o, const char *why)
 {
@@ -146,7 +144,6 @@ report_mistake(const struct options *o, const char *why)
 	fputs(lines, stderr);
 }
 
-/* The default of *L<>. */
 static void
 choose_listing(struct options *o)
 {

@@ -1,4 +1,3 @@
-/* Start and end, the cycle, keys, the target's end, and the blocks to bring. */
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -85,10 +84,7 @@ app_say(struct app *app, const char *fmt, ...)
 	va_end(ap);
 }
 
-/*
- * Drops the message after five seconds, unless the page waits for something or
- * a line is being typed.
- */
+/* Drops the message after five seconds, unless the page waits or a line is typed. */
 static void
 drop_message(struct app *app)
 {
@@ -121,8 +117,6 @@ app_quit(struct app *app, enum page_end end, int signal)
 	app->over = true;
 	app->result = (struct page_result){ .end = end, .signal = signal };
 }
-
-/* --- target ------------------------------------------------------------- */
 
 static void
 set_mode(struct app *app, enum app_mode mode)
@@ -178,7 +172,6 @@ await_end(struct app *app)
 	}
 }
 
-/* --duration is over, and no job runs. */
 static bool
 is_time_over(const struct app *app)
 {
@@ -189,7 +182,6 @@ is_time_over(const struct app *app)
 	    mono_ms_since(app->begun) >= o->repeat.duration_ms;
 }
 
-/* No panel, pending node or field takes Esc. */
 static bool
 esc_cancels_jobs(const struct app *app)
 {
@@ -198,7 +190,6 @@ esc_cancels_jobs(const struct app *app)
 	    app->page->fields.at == PAGE_NO_FIELD;
 }
 
-/* Keeps the target while the user looks at something. */
 static void
 follow_target(struct app *app)
 {
@@ -280,8 +271,6 @@ app_reset_costs(struct app *app)
 	app_say(app, "timings and peaks of this page are reset");
 }
 
-/* --- jobs --------------------------------------------------------------- */
-
 void
 app_listing(struct app *app)
 {
@@ -321,8 +310,6 @@ app_export(struct app *app, const char *path)
 	jobs_start_export(&app->jobs, path, begin_export, app);
 }
 
-/* --- keys --------------------------------------------------------------- */
-
 static void
 confirm_key(struct app *app, int code)
 {
@@ -361,8 +348,6 @@ app_key(struct app *app, int code)
 		app_panel_key(app, code);
 }
 
-/* --- blocks to bring ---------------------------------------------------- */
-
 /* Groups, sums, jobs and a new pause need all blocks; a paused picture none. */
 static bool
 needs_all(const struct app *app)
@@ -389,7 +374,6 @@ needs_all(const struct app *app)
 	return page_free_wanted(app->page, look) && !large;
 }
 
-/* The block under the cursor, or the top panel's, must be among the blocks. */
 static void
 want_block(const struct app *app, struct nodes_view *view)
 {

@@ -1,12 +1,12 @@
 /*
- * app: the page as a program, without curses: the screen passes the code of a key
- * to app_key() and paints the new state.
+ * app: the page without curses: the screen passes keys to app_key() and paints
+ * the new state.
  *
  * Vocabulary
  *	panel	a page or an overlay (panel.h); page K is the lowest one.
  *	prompt	a line at the bottom for `:`, a filter or a search.
  *	overlay	a panel over page K.
- *	row of pages[]	a page: its picture, keys and files (pages.h, pages/).
+ *	row of pages[]	a page: its picture, keys and files (pages.h).
  *
  *	app.c		the cycle; keys; the blocks that the session is to bring
  *	panel.c		the stack of panels; keys of all pages
@@ -21,9 +21,8 @@
  *	switch_target.c	from one target to another
  *	save.c		a picture as a file
  *
- * A key becomes an action in ../picture/keys.def; an action becomes a function
- * in keys[] of its panel (page K: pages/blocks.c), else in meanings[] of
- * panel.c.
+ * Keys become actions in ../picture/keys.def, actions functions in keys[] of
+ * the panel (page K: pages/blocks.c), else in meanings[] of panel.c.
  *
  * Example: the screen
  *	app_init(&app, page, watch, loop);
@@ -48,7 +47,6 @@
 #include "panel.h"
 #include "typed_history.h"
 
-/* Why a page on the screen has ended. */
 enum page_end {
 	PAGE_QUIT,		/* q */
 	PAGE_QUIT_TARGET,	/* Q */
@@ -65,8 +63,8 @@ struct page_watch {
 	struct nodes_session *session;
 	struct nodes_link *link;
 	/*
-	 * Never close session and link, and restore them in the end: the node
-	 * ends with its link, or the caller needs its final state.
+	 * Never close session and link: the node ends with its link, or the
+	 * caller needs its state.
 	 */
 	bool keep_open;
 	bool away;		/* result: keep_open, and the last node is another */
@@ -328,9 +326,8 @@ void app_prompt_key(struct app *, int code);
 /* Saves the history. */
 void app_prompt_fini(struct app *);
 /*
- * Walks through the lines of that kind that begin with `typed`, after
- * app_history_begin(); the newest end is `typed` itself.  Borrowed until the next
- * call.  NULL: no more.
+ * Walks through lines of that kind that begin with `typed`, after
+ * app_history_begin().  Borrowed until the next call; NULL: no more.
  */
 void app_history_begin(struct app *);
 const char *app_history_step(struct app *, const char *kind, const char *typed,
@@ -352,8 +349,8 @@ void app_filter_open(struct app *);
 bool app_filter(struct app *, const char *expression);
 void app_filter_complete(struct app *, const char *before, struct line_words *);
 /*
- * Compiles a filter for a page with fields of its own.  0: *out is a new filter, or NULL
- * if the text is empty; else a negative errno, after a message.  -EINVAL: keep the prompt.
+ * Compiles a filter for a page with its own fields; *out is NULL for an empty
+ * text.  A negative errno after a message; -EINVAL: keep the prompt.
  */
 int app_filter_compile(struct app *, const struct filter_table *, const char *text,
     struct filter **out);
@@ -441,9 +438,8 @@ void app_forget_targets(struct app *);
 void app_reset_stream(struct app *);
 
 /*
- * Goes to a node: a number or a name, perhaps with /TARGET, or another word for a
- * target as on the command line; "-" is the previous place.  False, with a message:
- * the word is wrong.
+ * Goes to a node ("0509", a name, perhaps with /TARGET) or another TARGET;
+ * "-": the place before.  False, with a message: the word is wrong.
  */
 bool app_go(struct app *, const char *word);
 void app_go_init(struct app *);

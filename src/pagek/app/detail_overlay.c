@@ -1,4 +1,3 @@
-/* Keys of the overlays for a block and for callers; panels/ has their lines. */
 #include <stdio.h>
 #include <string.h>
 
@@ -118,7 +117,6 @@ open_callers(struct app *app)
 	app_panel_open(app, APP_CALLERS);
 }
 
-/* Shows another block; Esc goes back. */
 static void
 go_to_block(struct app *app, const struct blk *b)
 {

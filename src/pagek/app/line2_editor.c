@@ -1,4 +1,3 @@
-/* Editing the fields of line 2: NODE, L and OFFS. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,14 +7,12 @@
 #include "../rows/rows.h"
 #include "app.h"
 
-/* Kinds of their lines in the history. */
 static const char *const kinds[PAGE_FIELDS] = {
 	[PAGE_FIELD_NODE] = "node",
 	[PAGE_FIELD_LISTING] = "listing",
 	[PAGE_FIELD_OFFS] = "offs",
 };
 
-/* Explains the keys in the bottom line. */
 static void
 say_hint(struct app *app)
 {
@@ -70,7 +67,6 @@ edit_field(struct app *app)
 	say_hint(app);
 }
 
-/* Keys that move rows leave the field. */
 bool
 app_field_key(struct app *app, enum page_action action)
 {

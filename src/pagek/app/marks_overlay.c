@@ -1,4 +1,3 @@
-/* Named marks, which the node keeps for all pages: :mark, :diff, :marks. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +13,6 @@ marks_of(const struct app *app)
 	return nodes_session_marks(app->session);
 }
 
-/* False, with a message: what is shown is an older picture. */
 static bool
 is_now(struct app *app)
 {
@@ -83,8 +81,6 @@ app_marks_complete(struct app *app, const char *before, const char *arg,
 		line_words_add(words, m->at[i].name);
 }
 
-/* --- answers -------------------------------------------------------------- */
-
 static void
 say_error(struct app *app, const struct nodes_marks *m)
 {
@@ -125,7 +121,6 @@ say_set(struct app *app, const struct wire_named_mark *mark)
 		    &(size_t){ strlen(app->page->message) }, m->dropped);
 }
 
-/* True when nothing is to be waited for any more. */
 static bool
 choose_mark(struct app *app, bool set)
 {
@@ -205,8 +200,6 @@ app_marks_tick(struct app *app)
 		ms->wish = APP_MARK_NOTHING;
 	app->page->news = true;
 }
-
-/* --- the list ------------------------------------------------------------- */
 
 static int
 compose(struct app *app, int rows, struct page_picture *pic)

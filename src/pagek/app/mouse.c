@@ -1,4 +1,3 @@
-/* Clicks move the cursor and press keys of the bar; the wheel scrolls. */
 #include "app.h"
 
 #define WHEEL_ROWS 3

@@ -1,4 +1,3 @@
-/* The overlays for help and diagnostics. */
 #include "../layout/layout.h"
 #include "app.h"
 #include "pages.h"

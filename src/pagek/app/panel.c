@@ -1,4 +1,3 @@
-/* The tables of pages and overlays, the stack of panels, the top one's keys. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,8 +46,6 @@ ops_of(enum app_panel p)
 {
 	return is_page(p) ? &pages[p].ops->panel : overlays[p];
 }
-
-/* --- the stack ------------------------------------------------------------ */
 
 int
 app_panels_init(struct app *app)
@@ -162,8 +159,6 @@ app_panel_close_node(struct app *app)
 		app->panels.stack[app->panels.n++] = top;
 }
 
-/* --- pages ---------------------------------------------------------------- */
-
 void
 app_page_open(struct app *app, enum page_letter p, bool first)
 {
@@ -209,8 +204,6 @@ app_page_shown(const struct app *app)
 
 	return pages[is_page(top) ? top : APP_PAGE_K].ops;
 }
-
-/* --- pictures ------------------------------------------------------------- */
 
 bool
 app_panel_covers(const struct app *app)
@@ -285,8 +278,6 @@ app_panel_select(struct app *app, size_t *selected, size_t n, int rows,
 	*selected = at > 0 ? (size_t)at : 0;
 }
 
-/* --- keys ----------------------------------------------------------------- */
-
 #define FAR (1 << 24)		/* more rows than there are */
 
 static void
@@ -355,7 +346,6 @@ enum {
 	ON_ALL = ON_PAGES | ON_OVERLAYS,
 };
 
-/* Keys that the top panel does not have as its own. */
 static const struct {
 	unsigned on;
 	int rows, halves;	/* rows to move by; half screens to scroll by */
@@ -467,7 +457,6 @@ own_key(const struct panel_ops *ops, int code)
 	return NULL;
 }
 
-/* q closes a panel over page K. */
 void
 app_panel_key(struct app *app, int code)
 {
@@ -484,8 +473,6 @@ app_panel_key(struct app *app, int code)
 	else
 		do_meaning(app, code);
 }
-
-/* --- clicks --------------------------------------------------------------- */
 
 bool
 app_panel_click(struct app *app, int row, int col)

@@ -1,4 +1,3 @@
-/* Pausing, and stepping back through minutes: a portion in each cycle. */
 #include <errno.h>
 #include <string.h>
 

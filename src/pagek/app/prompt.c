@@ -1,4 +1,3 @@
-/* The prompt, and the history of typed lines. */
 #include <stdio.h>
 #include <string.h>
 
@@ -18,7 +17,6 @@ show_prompt(struct app *app, bool open)
 	app->prompt.recalled = false;
 }
 
-/* Reads the file before the first use. */
 static void
 load_history(struct app_prompt *p)
 {

@@ -1,4 +1,3 @@
-/* The `:` prompt and its commands. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +17,6 @@ do_help(struct app *app)
 	app_panel_open(app, APP_HELP);
 }
 
-/* do_page_K() ... */
 #define PAGE(action, letter, ...) \
 	static void \
 	do_page_##letter(struct app *app) \
@@ -105,7 +103,6 @@ do_noskip(struct app *app)
 	skip_wrappers(app, "none");
 }
 
-/* The target's state will show the result. */
 static void
 arm_target(struct app *app, enum wire_arming arming)
 {

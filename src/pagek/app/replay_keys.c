@@ -1,4 +1,3 @@
-/* Keys and commands for the time line of a capture. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

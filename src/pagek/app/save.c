@@ -1,4 +1,3 @@
-/* Saves a picture as a new file: overwrites none, leaves no incomplete one. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +27,6 @@ plain_name(const struct nodes_look *look, char out[40])
 		base_append(out, 40, &len, "%04X", look->node.number);
 }
 
-/* The i-th name to try, from 1. */
 static void
 make_path(
     const struct nodes_look *look, time_t t, int i, char *path, size_t cap)

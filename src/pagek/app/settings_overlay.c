@@ -1,4 +1,3 @@
-/* :set, :save, the list of settings.  Some take effect only in later pages. */
 #include <errno.h>
 #include <langinfo.h>
 #include <stddef.h>
@@ -42,8 +41,6 @@ get_setting(const struct app *app, unsigned id)
 		    .origin = CONFIG_PAGE };
 	return config_value(o->config.values, o, id);
 }
-
-/* --- settings that take effect at once ------------------------------------ */
 
 static void
 run_command(struct app *app, const char *command, const char *arg)
@@ -111,7 +108,6 @@ static const struct {
 	[OPTION_LISTING] = { MEMBER(listing), .then = copy_listing },
 };
 
-/* Settings that are commands too. */
 static const char *const commands[OPTIONS] = {
 	[OPTION_SORT] = "sort",
 	[OPTION_SKIP] = "skip",
@@ -137,8 +133,6 @@ apply_setting(struct app *app, unsigned id, const char *value)
 	app->page->round++;
 	app->requests.repaint = true;
 }
-
-/* --- :set ----------------------------------------------------------------- */
 
 static int
 keep_value(struct app *app, unsigned id, const char *value)
@@ -207,7 +201,6 @@ say_setting(struct app *app, unsigned id)
 	app_say(app, "%s", text);
 }
 
-/* "KEY VALUE", "KEY=VALUE" or "KEY = VALUE". */
 void
 app_set(struct app *app, const char *arg)
 {
@@ -266,8 +259,6 @@ app_set_complete(struct app *app, const char *before, const char *arg,
 	    id == OPTION_CLASSIC ? "yes|no|strict" : "yes|no");
 }
 
-/* --- :save ---------------------------------------------------------------- */
-
 void
 app_save_settings(struct app *app)
 {
@@ -307,8 +298,6 @@ app_settings_fini(struct app *app)
 		free(app->set[id]);
 	memset(app->set, 0, sizeof app->set);
 }
-
-/* --- the list ------------------------------------------------------------- */
 
 /* Moves the origin close to the value, for narrow screens. */
 static void

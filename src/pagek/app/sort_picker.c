@@ -1,4 +1,3 @@
-/* Sorting the top page, and the picker of sort keys. */
 #include <stdio.h>
 
 #include "app.h"
@@ -168,7 +167,6 @@ move(struct app *app, int rows, bool scroll)
 	    scroll);
 }
 
-/* The height of the window, in keys of the list. */
 static int
 window(const struct app *app)
 {
@@ -192,7 +190,6 @@ reverse(struct app *app)
 	app_sort_reverse(app);
 }
 
-/* The sort keys' letters. */
 static bool
 key(struct app *app, int code)
 {

@@ -1,7 +1,3 @@
-/*
- * The source line of a call: a thread reads it once, and E opens it in the
- * editor.
- */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,8 +92,8 @@ on_read(uv_work_t *work, int status)
 }
 
 /*
- * False for a node of another machine: the program with that path may be
- * another one here.
+ * False for a node of another machine, whose program of that path may be
+ * another one.
  */
 static bool
 is_local(const struct app *app)

@@ -1,8 +1,7 @@
 /*
- * Going to another node or target.  The new link and session are opened while the
- * old ones are still shown, until the new session has a list or a final state.
- * Then the old ones are closed, except those of keep_open: a session without
- * cycles requests nothing, and resumes as after a stop.
+ * Link and session are opened while the old ones are shown, until the new
+ * session has a list or a final state.  Sessions of keep_open stay: without
+ * cycles they request nothing, and resume as after a stop.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +21,6 @@
 #define LOGIN_MS 120000	/* as for a password on the command line */
 #define DIGITS 4	/* of a node number */
 
-/* The target of a command, while nodes are asked for it. */
 struct app_wanted {
 	bool asked, answered;		/* the node of the link */
 	bool found;
@@ -31,9 +29,6 @@ struct app_wanted {
 	char commands[160];		/* what there is */
 };
 
-/* --- words and places --------------------------------------------------- */
-
-/* "0509 linac-b", "node of ssh:host" */
 static void
 place_text(const struct app_place *place, char *out, size_t cap)
 {
@@ -74,7 +69,6 @@ place_of(struct app_place *place, const struct target *t)
 	return true;
 }
 
-/* Keeps the first complaint about the table. */
 static void
 on_table(void *arg, const char *sentence)
 {
@@ -129,8 +123,6 @@ find_place(const char *word, struct app_place *place, char *why, size_t cap)
 	    "'pagek %.64s'", word);
 	return -EINVAL;
 }
-
-/* --- the pending node --------------------------------------------------- */
 
 static void
 close_both(struct nodes_session *session, struct nodes_link *link)
@@ -321,8 +313,6 @@ go_to_place(struct app *app, const struct app_place *place)
 	return false;
 }
 
-/* --- arrival ------------------------------------------------------------ */
-
 void
 app_reset_stream(struct app *app)
 {
@@ -346,7 +336,6 @@ app_reset_stream(struct app *app)
 	}
 }
 
-/* Closes the current place, which becomes the previous one. */
 static void
 leave_place(struct app *app)
 {
@@ -404,7 +393,6 @@ show_pending(struct app *app)
 	app_say(app, "this is %s; :back goes where you were", text);
 }
 
-/* The pending session has something to show. */
 static bool
 is_ready(const struct app_pending *g)
 {
@@ -420,8 +408,8 @@ is_ready(const struct app_pending *g)
 }
 
 /*
- * This node does not have the process.  A node that starts a command stays in
- * CONNECTING, which is not worth waiting for.
+ * This node lacks the process.  One that starts a command stays in CONNECTING:
+ * no wait.
  */
 static bool
 is_elsewhere(const struct app_pending *g)
@@ -434,7 +422,6 @@ is_elsewhere(const struct app_pending *g)
 	    mono_ms_since(g->tried) > SEARCH_MS));
 }
 
-/* Any target of the node will do. */
 static void
 drop_choice(struct app_place *place)
 {
@@ -487,8 +474,6 @@ replace_target(struct app *app)
 	return true;
 }
 
-/* --- the process of a command ------------------------------------------------ */
-
 static void
 on_targets(void *arg, int err, const struct nodes_target *t, size_t n)
 {
@@ -531,7 +516,6 @@ say_no_command(struct app *app)
 	app_go_stop(app);
 }
 
-/* All nodes have answered, or the one has. */
 static void
 go_to_found(struct app *app)
 {
@@ -571,7 +555,6 @@ is_silent(const struct app_pending *g)
 	    g->place.entry.at == NODES_AT_SSH ? LOGIN_MS : SILENT_MS);
 }
 
-/* This node has answered, or does not. */
 static void
 ask_next(struct app *app)
 {
@@ -635,8 +618,6 @@ app_go_tick(struct app *app)
 		say_going(app);
 }
 
-/* --- start, end, and words ---------------------------------------------- */
-
 void
 app_go_init(struct app *app)
 {
@@ -675,7 +656,6 @@ go_back(struct app *app)
 	return true;
 }
 
-/* The node that is shown, by its number. */
 static bool
 is_here(const struct app *app, const struct app_place *place)
 {

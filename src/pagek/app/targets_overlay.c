@@ -1,4 +1,3 @@
-/* The node's targets: T, :target, its completion, and the list. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +10,8 @@
 #define FOOT_ROWS 5	/* a lower screen has no foot */
 
 /*
- * A request cannot be cancelled, and its answer may come after the app has ended.
- * NULL: the answer is not wanted any more.
+ * Requests cannot be cancelled: an answer may come after the app's end.  NULL:
+ * not wanted.
  */
 static struct app *asking;
 static bool asked_quietly;
@@ -30,8 +29,6 @@ app_forget_targets(struct app *app)
 	app->targets.order = NULL;
 	app->targets.listed = app->targets.n = 0;
 }
-
-/* --- the list ---------------------------------------------------------------- */
 
 static struct app_targets *sorted;	/* by compare_interest() */
 
@@ -88,8 +85,6 @@ shown_target(const struct app_targets *t, size_t i)
 {
 	return &t->list[t->branch[t->order[i]].at];
 }
-
-/* --- going to one ------------------------------------------------------------ */
 
 static void
 switch_to_target(struct app *app, const struct nodes_target *t)
@@ -259,7 +254,6 @@ app_target_prepare(struct app *app)
 		ask_targets(app, true);
 }
 
-/* All targets of the command, or of the node. */
 static void
 sum_all(const struct app *app, struct page_targets *p)
 {
@@ -321,7 +315,6 @@ enter(struct app *app)
 		    app->targets.selected));
 }
 
-/* The cursor stays on its target. */
 static void
 switch_order(struct app *app)
 {

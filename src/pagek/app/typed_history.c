@@ -62,7 +62,6 @@ history_fini(struct history *h)
 	*h = (struct history){ 0 };
 }
 
-/* Skips malformed lines. */
 static int
 parse(struct history *h, const char *bytes, size_t len)
 {

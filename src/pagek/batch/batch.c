@@ -80,8 +80,6 @@ batch_ascii(const struct options *o)
 	return o->page.ascii || strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
 }
 
-/* --- names -------------------------------------------------------------- */
-
 static bool
 is_gone(struct nodes_session *s)
 {
@@ -113,7 +111,6 @@ batch_view(struct page_view *v, const struct page *page,
 	v->refcnt = page->opts.refcnt;
 }
 
-/* A scan of the rows that will be printed. */
 struct row_scan {
 	struct nodes_session *s;
 	const struct page_opts *opts;
@@ -136,7 +133,6 @@ add_row(struct row_scan *t, const struct blk *b, struct profile *p)
 	return profile_add(p, b->caller, b->size, b->ms);
 }
 
-/* Adds the rows to the profile, and requests their threads' names. */
 static int
 scan_rows(struct row_scan *t, struct profile *p)
 {
@@ -168,7 +164,6 @@ scan_rows(struct row_scan *t, struct profile *p)
 	return 0;
 }
 
-/* Waits for requested names, or until they are to be requested again. */
 static void
 await_names(uv_loop_t *loop, struct nodes_session *s, int64_t left_ms)
 {
@@ -207,7 +202,6 @@ await_rows(uv_loop_t *loop, struct row_scan *t, int timeout_ms,
 	}
 	if (r < 0 || !t->named)
 		return r;
-	/* Without the blocks that were added for the filter only. */
 	t->named = false;
 	r = scan_rows(t, p);
 	return r < 0 ? r : profile_resolve(p, &words);
@@ -294,8 +288,6 @@ batch_report_names(const struct options *o, struct nodes_session *s,
 	    fetching);
 }
 
-/* --- pictures ----------------------------------------------------------- */
-
 void
 batch_request_rows(const struct page *page, struct nodes_session *s, int rows)
 {
@@ -339,8 +331,6 @@ batch_print(FILE *out, uv_loop_t *loop, struct page *page,
 	page_picture_fini(&pic);
 	return err;
 }
-
-/* --- exit status -------------------------------------------------------- */
 
 /* A file has bytes that are no record. */
 static bool
@@ -458,8 +448,6 @@ batch_status(const struct options *o, const struct nodes_look *look)
 	return PAGEK_OK;
 }
 
-/* --- pagek --once, pagek -b --------------------------------------------- */
-
 int
 batch_names_ms(const struct batch *b)
 {
@@ -467,8 +455,8 @@ batch_names_ms(const struct batch *b)
 }
 
 /*
- * Further pictures would be the same.  First waits for a list that is being
- * received again, or for a lost link.
+ * Further pictures would be the same; first waits for a list on its way, or a
+ * lost link.
  */
 static bool
 has_no_more(const struct batch *b)
@@ -505,7 +493,6 @@ batch_await_end(const struct options *o, uv_loop_t *loop,
 		pump(loop, s, o->timeout_ms, has_ended, s);
 }
 
-/* Until --count, --duration, or the end of the target or of the reader. */
 static int
 print_repeatedly(struct batch *b, const struct page_text_ops *text,
     unsigned needs)
@@ -590,8 +577,6 @@ batch_top(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 	return status;
 }
 
-/* --- sessions ------------------------------------------------------------ */
-
 static void
 no_news(void *arg)
 {
@@ -667,8 +652,6 @@ batch_watch(const struct options *o, uv_loop_t *loop,
 {
 	return batch_visit(o, loop, batch_has_list, run);
 }
-
-/* --- nodes --------------------------------------------------------------- */
 
 #define EVERY_MS 1000		/* rates are of that interval */
 

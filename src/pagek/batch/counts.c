@@ -1,4 +1,3 @@
-/* Counts by type of a target, as its node makes them. */
 #include <errno.h>
 #include <string.h>
 
@@ -27,10 +26,7 @@ has_arrived(void *arg)
 
 #define BEGIN_MS 200		/* in which a replay begins to count */
 
-/*
- * The first question makes a replay count from the beginning of its capture, and the
- * counts are there when it is at its moment again.
- */
+/* The first question makes a replay count from its capture's beginning. */
 static int
 ask(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 {

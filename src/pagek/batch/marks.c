@@ -1,4 +1,3 @@
-/* Named marks, for commands and for pages as text. */
 #include <errno.h>
 #include <string.h>
 
@@ -28,7 +27,6 @@ report_error(const struct options *o, const struct nodes_marks *m)
 	    m->error == -EINVAL ? PAGEK_USAGE : PAGEK_FAILED;
 }
 
-/* `r`: whether the question could be sent. */
 static int
 await_answer(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
     int r)

@@ -1,4 +1,3 @@
-/* References to pages of a target, as its node counts them. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,4 +1,3 @@
-/* Samples of heap stress: a node's, or of this machine's files. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -21,8 +20,6 @@ struct batch_stress {
 	char node[300];			/* as a TARGET; "" the files are read here */
 };
 
-/* --- a node ------------------------------------------------------------------------- */
-
 static void
 on_news(void *arg)
 {
@@ -43,7 +40,7 @@ has_answered(void *arg)
 	return !nodes_session_stress(arg)->pending || is_gone(arg);
 }
 
-/* One answer.  -ETIMEDOUT, or the error of the answer. */
+/* One answer; -ETIMEDOUT, or the answer's error. */
 static int
 ask_node(struct batch_stress *b, int64_t timeout_ms)
 {
@@ -70,7 +67,6 @@ ask_node(struct batch_stress *b, int64_t timeout_ms)
 	}
 }
 
-/* An answer whose sample was taken after this call. */
 static int
 ask_fresh(struct batch_stress *b)
 {
@@ -145,9 +141,6 @@ open_target(struct batch_stress *b)
 	return err == 0 ? PAGEK_OK : refuse_node(b, err);
 }
 
-/* --- this machine --------------------------------------------------------------------- */
-
-/* Totals are printed, not what is spent in a period. */
 static bool
 wants_boot(const struct options *o)
 {
@@ -156,7 +149,7 @@ wants_boot(const struct options *o)
 	    !option_given(o, OPTION_DURATION));
 }
 
-/* The node's.  One that began when it was opened has no totals. */
+/* One that began when it was opened has no totals. */
 static enum stress_source
 source_of(const struct batch_stress *b)
 {
@@ -167,7 +160,6 @@ source_of(const struct batch_stress *b)
 	    wants_boot(b->o) ? STRESS_NONE : source;
 }
 
-/* Keeps the node's session if its source is the better one. */
 static void
 try_node(struct batch_stress *b, const char *socket)
 {
@@ -206,7 +198,6 @@ try_nodes(struct batch_stress *b)
 	return 0;
 }
 
-/* Reads the files here if that has a better source than the node. */
 static int
 try_files(struct batch_stress *b)
 {
@@ -243,8 +234,6 @@ open_here(struct batch_stress *b)
 		    strerror(-err));
 	return err < 0 ? PAGEK_FAILED : PAGEK_OK;
 }
-
-/* --- both ------------------------------------------------------------------------------ */
 
 int
 batch_stress_open(const struct options *o, uv_loop_t *loop,

@@ -1,4 +1,3 @@
-/* Blocks as rows, and those of the whole list. */
 #include "blocks.h"
 #include "free_blocks.h"
 #include "order.h"

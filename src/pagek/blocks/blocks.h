@@ -12,8 +12,7 @@
  *
  * Vocabulary
  *	choice	the blocks that a filter lets through, sorted.
- *	filter	an expression over the fields of a block, which ../../filter
- *		evaluates.
+ *	filter	an expression over the fields of a block (../../filter).
  *	walk	a block list read in portions while it changes.
  *	collection	what a walk and a sort have found.
  *	drain	only blocks that existed at one moment.

@@ -18,7 +18,6 @@ struct page_choice {
 	bool known;		/* `shown` answers the question */
 
 	struct page_collector collector;
-	/* The question of the collector, and what the answer depends on. */
 	unsigned asked_filter_no;
 	struct page_sorting asked_sorting;
 	unsigned round;		/* page->round */
@@ -29,8 +28,6 @@ struct page_choice {
 	int64_t touches_ms;	/* of the references to pages */
 };
 
-/* --- the question ------------------------------------------------------- */
-
 static struct page_choice *
 get_choice(struct page *page)
 {
@@ -39,7 +36,6 @@ get_choice(struct page *page)
 	return page->choice;
 }
 
-/* The page has other rows or another order: without a cursor, from the top. */
 static void
 change_rows(struct page *page)
 {
@@ -194,8 +190,6 @@ page_choice_wants_requester(const struct page *page)
 	return page_row_filter_wants_requester(active_filter(page));
 }
 
-/* --- collecting --------------------------------------------------------- */
-
 void
 page_choice_free(struct page_choice *c)
 {
@@ -246,7 +240,6 @@ begin_collecting(struct page_choice *c, const struct page *page,
 	c->touches_ms = touches_ms_of(v);
 }
 
-/* The collector's question is the page's. */
 static bool
 is_asked(const struct page_choice *c, const struct page *page)
 {
@@ -378,8 +371,6 @@ page_choice_whole(struct page *page, const struct page_view *v,
 	return 0;
 }
 
-/* --- sums --------------------------------------------------------------- */
-
 bool
 page_choice_waits(const struct page *page)
 {
@@ -419,8 +410,6 @@ page_choice_sums(const struct page *page, struct page_chosen *sums)
 	if (!c->known && c->collector.scan.runs && w->blocks > 0)
 		sums->percent = scan_percent(w->passed, w->blocks);
 }
-
-/* --- rows --------------------------------------------------------------- */
 
 static uint64_t
 choice_total(const struct page *page, const struct page_view *v)
@@ -480,8 +469,6 @@ const struct page_rows_ops page_rows_choice = {
 	.window = choice_window,
 	.locate = choice_locate,
 };
-
-/* --- text --------------------------------------------------------------- */
 
 #define TEXT_KEEP 12		/* columns of the filter's text */
 

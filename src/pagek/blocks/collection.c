@@ -115,7 +115,6 @@ walk_portion(struct page_collector *t, const struct page *page,
 
 	page_row_filter_begin(t->filter, v);
 	page_walk_resume(&t->walk, v->look->list);
-	/* Sorts now and then, and drops the rows beyond `most`. */
 	if (sorts && t->most < PAGE_COLLECT_ALL)
 		room += t->most / 2;
 	while (r == 0 && !t->walk.over) {

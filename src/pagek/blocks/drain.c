@@ -128,7 +128,6 @@ page_drain_end(struct page *page)
 	page->drain->from = (struct page_moment){ 0 };
 	if (page_list_order(&page->opts) != BLKLIST_BY_AGE ||
 	    !page_sorting_native(&page->opts)) {
-		/* The viewer has chosen another order since. */
 		page->round++;
 		page_refreeze(page);
 	} else if (was->by[0].sort == PAGE_SORT_AGE && was->n == 1) {

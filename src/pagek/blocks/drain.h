@@ -2,10 +2,9 @@
  * drain: only the blocks of one moment as rows.
  *
  * Vocabulary
- *	moment	a time in a stream: the number of its last record then.  A block
- *		with a higher number is new.
- *	drain	lists only blocks that existed at its moment: what remains is what
- *		nobody has freed.
+ *	moment	a time in a stream: the number of its last record then.  A higher
+ *		number is new.
+ *	drain	lists only blocks that existed at its moment: what nobody has freed.
  *
  * These blocks are the first ones in the order of age.  In that order the rows
  * are the list's own; in others they are a choice (choice.h).
@@ -44,8 +43,8 @@ struct page_drain {
 /* The moment that the view shows.  -EAGAIN: the list is not complete; -ENOENT. */
 int page_moment_set(struct page_moment *, const struct page_view *);
 /*
- * The moment has no meaning any more: it is another stream, or logging was
- * interrupted.  Stores when logging began, which is known up to a second late.
+ * The moment has no meaning: another stream, or logging was interrupted.
+ * Stores when logging began.
  */
 bool page_moment_is_void(struct page_moment *, const struct nodes_look *);
 /* Since then records were lost for good, or blocks had no room in the list. */
@@ -62,8 +61,6 @@ uint64_t page_moment_count_old(
 /* "15:04:05"; of another day "2026-11-20 15:04:05". */
 void page_moment_text(const struct page *, const struct page_view *,
     const struct page_moment *, char out[PAGE_MOMENT_TEXT]);
-
-/* --- draining (drain.c) ------------------------------------------------ */
 
 /* Begins with the moment that the view shows.  As page_moment_set(), or -ENOMEM. */
 int page_drain_begin(struct page *, const struct page_view *);

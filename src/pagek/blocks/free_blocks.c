@@ -12,7 +12,7 @@ struct gap {
 	uint64_t before;		/* blocks of the list with lower addresses */
 };
 
-/* The gaps depend on this.  Compared bytewise, so padding is zeroed. */
+/* Compared bytewise, so padding is zeroed. */
 struct gaps_key {
 	const struct blklist *list;
 	uint64_t records, inherited, active, total, frees;
@@ -28,8 +28,6 @@ struct page_gaps {
 	struct page_free sum[WIRE_REGIONS_MAX + 1];	/* the last one: of all regions */
 	bool failed;			/* no memory: there are no rows */
 };
-
-/* --- gaps --------------------------------------------------------------- */
 
 static void
 put_gap(struct page_gaps *g, size_t region, uint64_t from, uint64_t to,
@@ -58,7 +56,6 @@ put_gap(struct page_gaps *g, size_t region, uint64_t from, uint64_t to,
 	}
 }
 
-/* Where a block ends, as the allocator rounds it. */
 static uint64_t
 end_of(const struct wire_region *r, const struct blk *b)
 {
@@ -67,7 +64,6 @@ end_of(const struct wire_region *r, const struct blk *b)
 	return b->addr + size + (over > 0 ? r->align - over : 0);
 }
 
-/* Copies out up to n blocks of the layer from `addr` on. */
 static size_t
 blocks_from(const struct blklist *list, unsigned layer, uint64_t addr,
     struct blk *out, size_t n)
@@ -198,8 +194,6 @@ page_free_fini(struct page *page)
 	page->gaps = NULL;
 }
 
-/* --- rows --------------------------------------------------------------- */
-
 uint64_t
 page_free_rows(const struct page *page, const struct page_view *v)
 {
@@ -324,8 +318,6 @@ page_free_window(const struct page *page, const struct page_view *v,
 	}
 	return n;
 }
-
-/* --- text --------------------------------------------------------------- */
 
 void
 page_free_sum(const struct page *page, const struct page_view *v, size_t i,

@@ -70,7 +70,6 @@ page_walk_portion(struct page_walk *w, const struct blklist *list,
 	w->pause = blocks < UINT64_MAX - w->passed ? w->passed + blocks : 0;
 }
 
-/* Blocks that the walk passes at most. */
 static uint64_t
 walk_limit(const struct page_walk *w)
 {

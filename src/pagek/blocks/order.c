@@ -25,8 +25,6 @@ const struct page_sort_row page_sort_rows[PAGE_SORTS] = {
 #undef SORT
 };
 
-/* --- sort keys ---------------------------------------------------------- */
-
 static bool
 parse_letter(const struct page_sort_row *keys, size_t n, char c,
     struct page_sorting *s)
@@ -235,9 +233,6 @@ page_sorting_arrow(const struct page_opts *o)
 	return is_largest_first(sort) != reverse ? 'v' : '^';
 }
 
-/* --- texts -------------------------------------------------------------- */
-
-/* Empty texts come last. */
 static int
 by_text(const void *a, const void *b, void *arg)
 {
@@ -274,8 +269,6 @@ rank_texts(struct intern *texts, uint32_t **out)
 	*out = rank;
 	return 0;
 }
-
-/* --- sorting ------------------------------------------------------------ */
 
 struct named {
 	uint64_t caller;
@@ -397,7 +390,7 @@ number_text(struct page_order *o, const char *text, uint32_t *number)
 	return 0;
 }
 
-/* As a row shows it; "" is not known.  A line is in the order of its number. */
+/* As a row shows it, lines by number; "" is not known. */
 static void
 call_text(const struct page_call *call, enum page_sort sort, char *out,
     size_t cap)
@@ -420,7 +413,6 @@ call_text(const struct page_call *call, enum page_sort sort, char *out,
 	}
 }
 
-/* The number of the text of its call, of which there is one for each caller. */
 static int
 call_number(struct page_order *o, const struct page_view *v,
     enum page_sort sort, uint64_t caller, uint32_t *number)

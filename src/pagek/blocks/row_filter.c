@@ -13,7 +13,6 @@
 #define ORIGINS 512
 #define ROOM_BEFORE 3		/* quarters of a line before the error */
 
-/* A cached origin: many blocks have the same caller. */
 struct origin {
 	uint64_t caller;
 	uint32_t pass;		/* 0: none */
@@ -336,7 +335,6 @@ char_len(const char *s)
 	return n > 0 ? n : 1;
 }
 
-/* Columns of so many bytes of text, made safe. */
 static int
 cols_of(const char *s, size_t len, bool ascii)
 {

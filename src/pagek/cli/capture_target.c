@@ -19,7 +19,6 @@ capture_target_damage(const struct nodes_look *look)
 	    look->reason + len : damage;
 }
 
-/* A sentence, and what else the user should know, in `why`. */
 struct sentences {
 	char *why;
 	size_t cap, len;

@@ -59,8 +59,8 @@ void output_voice(bool quiet, bool verbose);
 bool output_tells(void);
 
 /*
- * While captures are read, a terminal at standard error has a line with the percent,
- * after half a second, until the first message or the end.
+ * While captures are read, a terminal has a line with the percent, until the
+ * first message or the end.
  */
 void output_watch_captures(void);
 /* Erases it; it does not come again. */
@@ -88,9 +88,9 @@ struct output_table {
 };
 
 /*
- * output_measure() widens the columns for a row.  After all rows, output_fit()
- * fits them into a terminal of `cols` columns (0: no terminal); text that is
- * cut ends in '~'.  A table whose rows come one by one is not measured.
+ * Widens the columns for a row; output_fit() then fits them into `cols`
+ * columns (0: no terminal), cut text ends in '~'.  Rows that come one by one
+ * are not measured.
  */
 void output_measure(struct output_table *, const void *row);
 void output_fit(struct output_table *, int cols);
@@ -108,9 +108,7 @@ int output_refuse_terminal(int err);
 
 struct config;
 
-/* The settings files that were looked for. */
 void tell_files(const struct config *);
-/* The program of the node that is started. */
 void tell_own_node(void);
 /* The target, once for each stream. */
 void tell_target(const struct options *, const struct nodes_look *);

@@ -1,4 +1,3 @@
-/* Settings files: read, shown, and edited. */
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -35,7 +34,6 @@ static const struct {
 	{ OPTION_FREE, OPTION_SORT },
 };
 
-/* A file that is being read. */
 struct reading {
 	struct config *c;
 	struct config_at at;
@@ -74,7 +72,6 @@ complain_of(struct reading *r, const char *fmt, ...)
 	r->say(r->arg, sentence);
 }
 
-/* The same file has set it before, in the line `there`. */
 static bool
 is_duplicate(struct reading *r, const char *key, struct config_at there)
 {
@@ -92,8 +89,6 @@ lacks_value(struct reading *r, const char *key, const char *text)
 		complain_of(r, "'%s' has no value", base_shown(key));
 	return text[0] == '\0';
 }
-
-/* --- [keys] --------------------------------------------------------------- */
 
 static bool
 action_of(const char *word, enum page_action *action)
@@ -157,8 +152,6 @@ take_key(struct reading *r, const char *name, const char *text)
 	return 0;
 }
 
-/* --- [colors] ------------------------------------------------------------- */
-
 static void
 complain_of_mark(struct reading *r, const char *word)
 {
@@ -196,8 +189,6 @@ take_color(struct reading *r, const char *name, const char *text)
 	}
 	return 0;
 }
-
-/* --- settings -------------------------------------------------------------- */
 
 bool
 config_has(enum option_id id)
@@ -296,7 +287,6 @@ take_setting(struct reading *r, const char *key, const char *text)
 	return keep_value(r, id, text);
 }
 
-/* Trims blanks at both ends, in place. */
 static char *
 trim_blanks(char *text)
 {
@@ -309,9 +299,6 @@ trim_blanks(char *text)
 	return text;
 }
 
-/* --- lines ----------------------------------------------------------------- */
-
-/* A comment begins at a word that begins with '#'. */
 struct raw_line {
 	size_t from, to;	/* without its newline */
 	size_t begin, end;	/* without comment and outer blanks */
@@ -416,8 +403,6 @@ config_parse(struct config *c, enum config_origin file, const char *bytes,
 	return err;
 }
 
-/* --- files ---------------------------------------------------------------- */
-
 static int
 load_file(struct config *c, enum config_origin file, const char *path,
     bool wanted, config_say_cb say, void *arg)
@@ -489,9 +474,6 @@ config_fini(struct config *c)
 		free(c->path[i]);
 }
 
-/* --- values in effect ----------------------------------------------------- */
-
-/* The command line sets the option, or gives one that cancels it. */
 static bool
 is_given(const struct options *o, enum option_id id, const char **text)
 {
@@ -566,7 +548,6 @@ config_apply(const struct config *c, struct options *o)
 		if (v.origin == CONFIG_USER || v.origin == CONFIG_SYSTEM)
 			options_set(o, id, v.text, why, sizeof why);
 	}
-	/* --free-stack overrides a setting of no stacks. */
 	if (option_given(o, OPTION_FREE_STACK) && o->node.stack == 0)
 		o->node.stack = NODE_STACK;
 }
@@ -590,8 +571,6 @@ config_styles(const struct config *c, struct page_style out[PAGE_MARKS])
 		out[i] = c->color[i].at.line > 0 ? c->color[i].style :
 		    page_style_usual((enum page_mark)i);
 }
-
-/* --- shown --------------------------------------------------------------- */
 
 static void
 put_origin(char *out, size_t *len, const struct config_value *v)
@@ -636,8 +615,6 @@ config_show(char out[CONFIG_SHOW_TEXT], const char *key, const char *argument,
 	put_origin(out, &len, v);
 }
 
-/* --- editing --------------------------------------------------------------- */
-
 static bool
 begins_section(const char *bytes, struct raw_line l)
 {
@@ -676,7 +653,6 @@ config_can_hold(const char *value)
 	return true;
 }
 
-/* Bytes [from, to) become `text`. */
 static int
 replace_bytes(char **bytes, size_t *len, size_t from, size_t to,
     const char *text)
@@ -696,7 +672,6 @@ replace_bytes(char **bytes, size_t *len, size_t from, size_t to,
 	return 0;
 }
 
-/* Offset of the first line, behind a byte-order mark. */
 static size_t
 first_line(const char *bytes, size_t len)
 {
@@ -740,7 +715,6 @@ ignore_sentence(void *arg, const char *sentence)
 	(void)sentence;
 }
 
-/* Parses the result: it must yield the new values. */
 static int
 check_result(const char *bytes, size_t len, const char *const value[OPTIONS])
 {

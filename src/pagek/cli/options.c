@@ -1,4 +1,3 @@
-/* The table of commands, argv to struct options, and conflicts of options. */
 #include <ctype.h>
 #include <getopt.h>
 #include <stdlib.h>
@@ -14,8 +13,6 @@
 
 #define VALUE_BASE 1000		/* getopt's values: above every letter */
 #define REMOTE_VARIABLE "PAGEK_REMOTE"	/* as --remote-pageknode */
-
-/* --- the commands --------------------------------------------------------- */
 
 #define OF(command) TAKER(COMMAND_##command)
 #define IN(group) TAKER_GROUP(GROUP_##group)
@@ -42,8 +39,6 @@ command_find(const char *name)
 			break;
 	return (enum command)i;
 }
-
-/* --- words ---------------------------------------------------------------- */
 
 static void
 command_names(const char *names[COMMANDS])
@@ -85,7 +80,6 @@ take_topic(struct parse *p, const char *word)
 	    nearest_clause(clause, word, names, COMMANDS, ""));
 }
 
-/* A shell, or "targets" for its completion script. */
 static int
 take_shell(struct parse *p, const char *word)
 {
@@ -103,7 +97,6 @@ take_shell(struct parse *p, const char *word)
 	    ": the shells are bash, zsh and fish"));
 }
 
-/* No target has a name of this form. */
 static bool
 is_listing_name(const char *word)
 {
@@ -141,7 +134,7 @@ is_file(const char *word)
 	    (strchr(word, '/') != NULL && !S_ISSOCK(st.st_mode)));
 }
 
-/* It may be meant as the name of a file that is not there. */
+/* The word may be the name of a file that is not there. */
 static bool
 may_be_file(const char *word)
 {
@@ -177,7 +170,7 @@ add_file(struct parse *p, const char *word)
 	return 0;
 }
 
-/* The TARGET, with another refusal of a name that no target has: `what` is not there. */
+/* The TARGET, with another refusal for a name that no target has. */
 static int
 take_target_or(struct parse *p, const char *word, const char *what)
 {
@@ -192,7 +185,6 @@ take_target_or(struct parse *p, const char *word, const char *what)
 	return r;
 }
 
-/* A file, or the TARGET. */
 static int
 take_dump(struct parse *p, const char *word)
 {
@@ -279,7 +271,6 @@ take_no_word(struct parse *p, const char *word)
 	    "many", command_rows[p->o->command].name, base_shown(word));
 }
 
-/* `words` counts the words behind the command. */
 static int
 take_word(struct parse *p, const char *word, unsigned *words)
 {
@@ -322,8 +313,6 @@ take_word(struct parse *p, const char *word, unsigned *words)
 		return take_target(p, word);
 	}
 }
-
-/* --- argv ----------------------------------------------------------------- */
 
 static void
 make_tables(struct option longs[OPTIONS + 1], char shorts[3 + 2 * OPTIONS])
@@ -454,8 +443,6 @@ parse_words(struct parse *p, int argc, char **argv)
 		r = take_word(p, argv[optind], &words);
 	return r;
 }
-
-/* --- rules ---------------------------------------------------------------- */
 
 int
 command_unchecked(struct parse *p)
@@ -730,7 +717,6 @@ check_all(struct parse *p)
 	return r;
 }
 
-/* The second name of the program. */
 static bool
 is_ecosmdd(const char *name)
 {
@@ -763,7 +749,6 @@ options_parse(struct options *o, int argc, char **argv, char *why, size_t cap)
 		o->remote = getenv(REMOTE_VARIABLE);
 	if (o->remote != NULL && o->remote[0] == '\0')
 		o->remote = NULL;
-	/* --help and --version ignore all other errors. */
 	if (option_given(o, OPTION_HELP) || option_given(o, OPTION_VERSION))
 		return 0;
 	if (p.target_status != 0)
@@ -785,8 +770,6 @@ options_fini(struct options *o)
 		o->check.budget[i].filter = NULL;
 	}
 }
-
-/* --- sessions and wrappers ------------------------------------------------ */
 
 void
 options_session(const struct options *o, struct nodes_session_opts *s)

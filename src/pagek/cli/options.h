@@ -40,7 +40,6 @@
 #include "../usage/usage.h"
 #include "target_word.h"
 
-/* The exit statuses of the manual. */
 enum pagek_exit {
 	PAGEK_OK = 0,
 	PAGEK_FAILED = 1,
@@ -105,7 +104,6 @@ enum option_group {
 struct options;
 struct parse;
 
-/* One row of commands.def. */
 struct command_row {
 	const char *name;
 	const char *synopsis;	/* behind the name */
@@ -254,7 +252,6 @@ struct usage_options {
 	enum usage_grouping group;
 };
 
-/* `pagek refcnt`. */
 struct refcnt_options {
 	uint64_t vaddr, len;
 	unsigned node;
@@ -398,7 +395,7 @@ options_as_data(const struct options *o)
 
 /*
  * Parses argv, which is reordered and must outlive the options. 0, or the exit
- * status of an error with a sentence in why; options_fini() also then.
+ * status with a sentence in why; options_fini() also then.
  */
 int options_parse(struct options *, int argc, char **argv, char *why,
     size_t cap);

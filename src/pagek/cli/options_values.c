@@ -1,4 +1,3 @@
-/* The table of options, and their values from the command line and files. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +34,6 @@ nearest_clause(char out[NEAREST_CLAUSE], const char *word,
 	return out;
 }
 
-/* Fails with "--NAME=ARG: CLAUSE", where the clause is the option's. */
 static int
 option_wrong(struct parse *p, enum option_id id, const char *arg)
 {
@@ -58,7 +56,6 @@ find_word(const char *arg, const char *const *words, size_t n)
 	return -1;
 }
 
-/* This command's options are about counts by type. */
 static bool
 is_of_usage(const struct parse *p, enum option_id id)
 {
@@ -101,14 +98,12 @@ set_sort(struct parse *p, const char *arg)
 		    "%s, nor up to %d letters for them such as Ns, nor of "
 		    PAGE_SUM_WORDS " for groups", base_shown(arg),
 		    option_argument(OPTION_SORT), PAGE_SORTINGS);
-	/* --reverse inverts it, before or behind --sort. */
 	p->o->sort.reversed = sorting.by[0].reverse;
 	sorting.by[0].reverse ^= option_given(p->o, OPTION_REVERSE);
 	page_sorting_put(&sorting, &p->o->page);
 	return 0;
 }
 
-/* "|K|H|G" and "; K: the blocks; ..." */
 static const char pages_letters[] =
 #define PAGE(action, letter, ...) "|" #letter
 #include "../picture/pages.def"
@@ -317,7 +312,6 @@ set_match(struct parse *p, const char *arg)
 	return 0;
 }
 
-/* Moments of captures, or a demo's clock, which is checked with its TARGET. */
 static int
 set_at(struct parse *p, const char *arg)
 {
@@ -338,8 +332,6 @@ set_baseline(struct parse *p, const char *arg)
 	p->o->check.baseline = arg;
 	return 0;
 }
-
-/* --- budgets: "50M", "type=80:10000", "1M/min", "10m:1000" ---------------- */
 
 /* Appends a budget; NULL, with a sentence in why: there are too many. */
 static struct budget *
@@ -484,8 +476,6 @@ set_max_blocks(struct parse *p, const char *arg)
 	    e.at + 1, e.why) : option_fail(p, "--max-blocks: %s",
 	    strerror(-r));
 }
-
-/* --- the table ------------------------------------------------------------ */
 
 #define OF(command) TAKER(COMMAND_##command)
 #define IN(group) TAKER_GROUP(GROUP_##group)

@@ -1,4 +1,3 @@
-/* Standard output and messages. */
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
@@ -25,8 +24,6 @@ output_tells(void)
 {
 	return is_verbose;
 }
-
-/* --- progress -------------------------------------------------------------- */
 
 #define PROGRESS_MS 500
 #define PROGRESS_EVERY_MS 100
@@ -74,8 +71,6 @@ output_end_progress(void)
 	erase_progress();
 }
 
-/* --- messages -------------------------------------------------------------- */
-
 void
 output_say(enum voice voice, const char *fmt, ...)
 {
@@ -117,8 +112,6 @@ output_open(const char *path)
 	return out;
 }
 
-/* --- tables --------------------------------------------------------------- */
-
 #define TEXT_LINE 8192
 #define LEAST_COLS 8		/* no column is made narrower than this */
 
@@ -137,7 +130,6 @@ cols_of(const char *text)
 	return n;
 }
 
-/* Cuts text to so many columns; the last one is then '~'. */
 static void
 cut_text(char *text, int cols)
 {
@@ -152,7 +144,6 @@ cut_text(char *text, int cols)
 	text[1] = '\0';
 }
 
-/* Calls put() for the columns of a row in the order of their places. */
 static void
 each_column(const struct output_table *t, const void *row, struct text_line *line,
     void (*put)(const struct output_table *, size_t, const void *row,

@@ -14,7 +14,6 @@ struct waiting {
 	int64_t timeout_ms;
 };
 
-/* The next cycle, or the end of the wait if that is sooner. */
 static void
 start_timer(struct waiting *w, int64_t now, uv_timer_cb cb)
 {
@@ -37,7 +36,6 @@ on_timer(uv_timer_t *timer)
 	    (now >= w->timeout_ms && w->cycles == 1)) {
 		if (w->session != NULL)
 			nodes_session_cycle(w->session);
-		/* Missed cycles are skipped. */
 		while ((int64_t)CYCLE_MS(w->cycles) <= now)
 			w->cycles++;
 	}

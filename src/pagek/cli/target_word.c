@@ -1,4 +1,3 @@
-/* TARGET words: forms, paths, the table of nodes; and the link to a target. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -64,7 +63,6 @@ static const struct {
 	{ FILES, TARGET_FILE },
 };
 
-/* Sinks of sentences. */
 struct words {
 	char *why;
 	size_t cap;
@@ -76,7 +74,6 @@ struct words {
 static int words_fail(struct words *, int status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Writes the sentence to why and returns the status. */
 static int
 words_fail(struct words *w, int status, const char *fmt, ...)
 {
@@ -88,8 +85,6 @@ words_fail(struct words *w, int status, const char *fmt, ...)
 	return status;
 }
 
-/* --- words -------------------------------------------------------------- */
-
 static bool
 is_alive(pid_t pid)
 {
@@ -98,10 +93,6 @@ is_alive(pid_t pid)
 
 #define AFTER_NODE "write the name of a command, pid:N or the name of a stream"
 
-/*
- * The target on a node: its best one, pid:N, a stream by name, or else the newest
- * of a command.
- */
 static bool
 parse_there(struct target *t, const char *word)
 {
@@ -133,7 +124,6 @@ choose_kind_here(struct target *t, struct words *w)
 	return 0;
 }
 
-/* The target behind "local/". */
 static int
 parse_local(struct target *t, const char *there, struct words *w)
 {
@@ -245,11 +235,8 @@ parse_prefixed(struct target *t, size_t form, struct words *w)
 	return t->kind == TARGET_DEMO ? parse_demo(t->name, w) : 0;
 }
 
-/* --- the table of nodes --------------------------------------------------- */
-
 #define DIGITS 4	/* of a node's number, with leading zeros */
 
-/* A word that names a node, split at the first slash. */
 struct node_word {
 	const char *word;
 	char name[NODES_NAME_MAX + 1];	/* "" if it is too long */
@@ -305,7 +292,6 @@ parse_entry(struct target *t, const struct nodes_entry *e,
 	return 0;
 }
 
-/* A word with a slash that names no node, and no file either. */
 static int
 refuse_node(const struct nodes_table *table, const struct node_word *nw,
     struct words *w)
@@ -344,7 +330,6 @@ refuse_number(const struct nodes_table *table, const struct node_word *nw,
 	    "'pagek nodes' lists those that have one", nw->name);
 }
 
-/* Suggests the nearest word. */
 static int
 refuse_name(const struct nodes_table *table, const struct node_word *nw,
     const char *const *known, size_t n, struct words *w)
@@ -380,10 +365,6 @@ refuse_name(const struct nodes_table *table, const struct node_word *nw,
 	    n > 0 ? ", and no command" : "");
 }
 
-/*
- * Takes the word as a command's name; keeps the refusal for when no target has
- * it.
- */
 static int
 parse_command(struct target *t, const char *word, int status, struct words *w)
 {
@@ -394,7 +375,6 @@ parse_command(struct target *t, const char *word, int status, struct words *w)
 	return 0;
 }
 
-/* A node, a path, or a command. */
 static int
 parse_node(struct target *t, const char *word, bool by_number,
     const char *const *known, size_t n, struct words *w)
@@ -495,8 +475,6 @@ target_parse_file(struct target *t, const char *word, char *why, size_t cap)
 	return t->name[0] != '\0' ? 0 : words_fail(&w, PAGEK_USAGE,
 	    "a capture needs a path: it is the file that 'pagek record' wrote");
 }
-
-/* --- asking nodes ------------------------------------------------------- */
 
 struct enquiry {
 	bool done;
@@ -650,7 +628,6 @@ struct search {
 	char why[512];
 };
 
-/* The last process of that command that has ended, of all nodes. */
 static void
 note_ended(struct search *s, const struct nodes_target *list, size_t n)
 {
@@ -726,7 +703,6 @@ user_name(uid_t uid)
 	return name;
 }
 
-/* No node that answers here has the process. */
 static int
 refuse_pid(pid_t pid, struct words *w)
 {
@@ -841,8 +817,6 @@ open_unix(const struct target *t, uv_loop_t *loop, struct nodes_link **link,
 	    strerror(-err));
 }
 
-/* --- another machine ---------------------------------------------------- */
-
 static bool
 is_decided(void *arg)
 {
@@ -946,9 +920,6 @@ open_demo(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 	return 0;
 }
 
-/* --- a device ----------------------------------------------------------- */
-
-/* Why a file of that kind is not read; NULL: it is. */
 static const char *
 refuse_kind(const struct stat *st, int fd)
 {
@@ -1042,10 +1013,7 @@ open_raw(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 	return 0;
 }
 
-/*
- * Fails if the node does not watch the target: the session would wait for it
- * for ever.  If the node does not answer, the session reports that.
- */
+/* Fails if the node does not watch the target: the session would wait for ever. */
 static int
 find_there(const struct options *o, uv_loop_t *loop, struct nodes_link *link,
     struct nodes_session_opts *opts, struct words *w)

@@ -1,4 +1,3 @@
-/* What -v tells for a bug report: files, node, target and library. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +48,6 @@ tell_own_node(void)
 	tell("node: of its own, %s", r < 0 ? strerror(-r) : path);
 }
 
-/* The mapping of a line of /proc/PID/maps is of our library. */
 static bool
 is_library(char *line, struct maps_line *m)
 {

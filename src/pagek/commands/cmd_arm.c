@@ -1,4 +1,3 @@
-/* pagek arm, pagek disarm: start and stop the logging of a target. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,4 +1,3 @@
-/* pagek completion: scripts for bash, zsh and fish, and targets for these. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +9,6 @@
 #define NODES_MS 300		/* timeout for all nodes together */
 #define COMPLETION_WORDS_MAX 128
 
-/* --- kinds of words -------------------------------------------------------- */
-
-/* The source of completions for an option's argument or a command's word. */
 enum completion {
 	COMPLETION_NOTHING,	/* no argument, or an unknown one */
 	COMPLETION_DUMPS,	/* files, or a target */
@@ -64,7 +60,6 @@ completion_of_command(enum command c)
 	}
 }
 
-/* The alternatives, separated by blanks, of the last word of a synopsis. */
 static void
 completion_words(const char *alternatives, char out[COMPLETION_WORDS_MAX])
 {
@@ -87,8 +82,6 @@ needs_argument(const struct option_row *row)
 {
 	return row->option->argument != NULL && row->option->argument[0] != '[';
 }
-
-/* --- bash ------------------------------------------------------------------ */
 
 /* Joins words that bash splits at '=' and ':'; at[]: indexes of first parts. */
 static const char bash_words[] =
@@ -325,8 +318,6 @@ put_bash(FILE *out)
 	    bash_words, bash_walk, bash_reply);
 }
 
-/* --- fish ------------------------------------------------------------------ */
-
 static const char fish_helpers[] =
 "# The command of the line so far; top may be left out.\n"
 "function __fish_pagek_command\n"
@@ -437,8 +428,6 @@ put_fish(FILE *out)
 		put_fish_option(out, &option_rows[id]);
 }
 
-/* --- zsh ------------------------------------------------------------------- */
-
 static const char zsh_helpers[] =
 "# A line of each target: the word, a tab, and what it is.\n"
 "_pagek_targets() {\n"
@@ -472,7 +461,6 @@ static const char zsh_find[] =
 "		fi\n"
 "	done\n";
 
-/* Inside single quotes. */
 static void
 put_zsh_quoted(FILE *out, const char *text)
 {
@@ -535,7 +523,6 @@ put_zsh_option(FILE *out, const struct option_row *row)
 	fputs("'\n", out);
 }
 
-/* A command's name, which is optional for the default one, and its words. */
 static void
 put_zsh_words(FILE *out, enum command c)
 {
@@ -603,9 +590,6 @@ put_zsh(FILE *out)
 	    "	_pagek \"$@\"\nelse\n	compdef _pagek pagek\nfi\n", out);
 }
 
-/* --- targets --------------------------------------------------------------- */
-
-/* True if no shell needs quotes for the word. */
 static bool
 is_plain(const char *name)
 {
@@ -646,7 +630,7 @@ put_nodes(FILE *out)
 	nodes_table_free(t);
 }
 
-/* Names printed so far.  When it is full, names may come twice. */
+/* When it is full, names may come twice. */
 struct printed {
 	FILE *out;
 	char comm[64][16];

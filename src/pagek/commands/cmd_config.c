@@ -1,4 +1,3 @@
-/* pagek config --show: every setting and its origin, in the file's form. */
 #include <string.h>
 
 #include "../../base/base.h"

@@ -1,4 +1,3 @@
-/* pagek help and --help: made from the tables of commands, options, targets. */
 #include <string.h>
 
 #include "../../base/base.h"

@@ -1,4 +1,3 @@
-/* pagek list: a target's blocks, once, or their sums. */
 #include <string.h>
 
 #include "../../base/base.h"

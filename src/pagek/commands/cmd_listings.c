@@ -1,9 +1,7 @@
 /*
- * pagek listings: the listings that a node has stored, or one of them.
- *
- * The whole listing is fetched before a byte of it is printed.  If it is
- * damaged on the node's disk, the readable part is printed.  A file or a pipe
- * gets the bytes unchanged; a terminal gets safe text.
+ * The whole listing is fetched before a byte is printed; if it is damaged, the
+ * readable part.  A file or pipe gets the bytes unchanged, a terminal safe
+ * text.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,8 +15,6 @@
 #include "../documents/documents.h"
 
 #define PIECE 16384
-
-/* --- answers -------------------------------------------------------------- */
 
 /* Lives until the link is closed, for answers may be late. */
 struct request {
@@ -112,8 +108,6 @@ status_of(int err)
 		return PAGEK_FAILED;
 	}
 }
-
-/* --- the table ---------------------------------------------------------- */
 
 struct stored_row {
 	const struct nodes_stored *stored;
@@ -229,8 +223,6 @@ list_all(const struct options *o, uv_loop_t *loop, struct nodes_link *link,
 	return status_of(q->err);
 }
 
-/* --- one of them -------------------------------------------------------- */
-
 static int
 fetch_listing(const struct options *o, uv_loop_t *loop, struct nodes_link *link,
     FILE *to, struct request *q)
@@ -300,7 +292,6 @@ print_one(const struct options *o, uv_loop_t *loop, struct nodes_link *link,
 	return status;
 }
 
-/* This user's daemon, even without a target. */
 static int
 open_local(uv_loop_t *loop, struct nodes_link **link)
 {

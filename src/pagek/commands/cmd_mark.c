@@ -1,4 +1,3 @@
-/* pagek mark, pagek marks: named marks of a target, kept by its node. */
 #include <string.h>
 
 #include "../../base/base.h"
@@ -67,8 +66,6 @@ cmd_mark(const struct options *o, uv_loop_t *loop)
 {
 	return batch_watch(o, loop, set_mark);
 }
-
-/* --- the list ------------------------------------------------------------- */
 
 static void
 put_text(FILE *out, const struct nodes_marks *m, const struct options *o,

@@ -1,4 +1,3 @@
-/* pagek nodes: the table of nodes; with --ask, the state of each node. */
 #include <string.h>
 
 #include "../../base/base.h"
@@ -8,7 +7,6 @@
 #include "../documents/documents.h"
 #include "../panels/nodes_page.h"
 
-/* The entries of the table; with a survey, the nodes that were asked. */
 static void
 put_text(FILE *out, const struct nodes_table *t, struct nodes_survey *survey,
     bool ascii)

@@ -1,4 +1,3 @@
-/* pagek targets: the targets of a node, or of all nodes of this user. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,7 +98,6 @@ put_rows(const struct table *table, struct nodes_target *t, size_t n)
 	put_left_out(table, left_out);
 }
 
-/* Live ones, a few ended ones, and the ancestors of these. */
 static void
 put_tree(const struct table *table, const struct nodes_target *t,
     const struct nodes_branch *branch, size_t n)
@@ -215,7 +213,6 @@ visit_node(void *arg, struct target_node *node)
 	return true;
 }
 
-/* Reports nodes that do not answer; an error if none does. */
 static int
 list_all_nodes(struct table *table, uv_loop_t *loop)
 {

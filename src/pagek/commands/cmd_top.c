@@ -1,4 +1,3 @@
-/* pagek [TARGET]: the page. */
 #include <string.h>
 
 #include "../../base/base.h"
@@ -23,7 +22,6 @@ show_on_terminal(uv_loop_t *loop, struct page_watch *watch, struct page *page)
 	    PAGEK_OK;
 }
 
-/* Options that have no effect on the text of the page. */
 static int
 check_page(struct parse *p)
 {
@@ -48,7 +46,6 @@ check_once(struct parse *p)
 	    PAGE_NEEDS_INTERVAL) != 0;
 	int r;
 
-	/* --mark NAME: the comparison starts at once. */
 	waits = waits && p->o->page.mark == NULL;
 	r = option_none_of(p, again, BASE_NELEM(again) - waits,
 	    p->o->page.mark != NULL ? "has no meaning with --once and --mark" :

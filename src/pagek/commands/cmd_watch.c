@@ -1,4 +1,3 @@
-/* pagek watch: the keeper's counters, without the list, at each interval. */
 #include <errno.h>
 #include <string.h>
 
@@ -26,15 +25,12 @@ struct watch {
 	uint32_t stream_no;
 };
 
-/* --- counters ------------------------------------------------------------- */
-
 static bool
 has_ended(const struct nodes_look *look)
 {
 	return look->state == NODES_ENDED || look->state == NODES_CORRUPT;
 }
 
-/* No more counters come: the target, its logging or the link has ended. */
 static bool
 is_over(void *arg)
 {
@@ -69,8 +65,6 @@ read_counters(struct watch *w, uv_loop_t *loop)
 	w->stream_no = look->stream_no;
 	return true;
 }
-
-/* --- lines ---------------------------------------------------------------- */
 
 static void
 put_row(struct watch *w)
@@ -144,9 +138,8 @@ tell_end(const struct nodes_look *look)
 }
 
 /*
- * True if no answer came within --timeout, on a link that is up as well.  At
- * least two lines must lack answers: this program may have been stopped during
- * one.
+ * No answer within --timeout, on a link that is up as well.  Two lines must
+ * lack it: this program may have been stopped during one.
  */
 static bool
 is_unanswered(struct watch *w, struct mono asked, bool taken)
@@ -159,7 +152,6 @@ is_unanswered(struct watch *w, struct mono asked, bool taken)
 	    mono_ms_since(w->failed_at) >= w->o->timeout_ms;
 }
 
-/* False: the node does not answer any more. */
 static bool
 put_lines(struct watch *w, uv_loop_t *loop)
 {

@@ -1,7 +1,6 @@
 /*
- * commands: one function for each command of the command line, and what they
- * share.  A command reports errors on standard error and returns the exit status
- * of the program.
+ * commands: one function for each command, and what they share.  It reports
+ * errors on standard error and returns the exit status of the program.
  *
  *	cmd_NAME.c	the command NAME.  Files for more than one:
  *	cmd_arm.c	arm, disarm
@@ -14,8 +13,9 @@
  *	stress/		stress
  *	check/, refcnt/, stale/	the commands of their names
  *
- * Example: a command that lists blocks.  It needs a row of ../cli/commands.def,
- * rows of ../cli/options.def for its own options, and a section of pagek(1)
+ * Example: a command that lists blocks.  It needs a row of
+ * ../cli/commands.def, rows of ../cli/options.def for its own options, and a
+ * section of pagek(1)
  *	static int
  *	look(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
  *	{
@@ -38,8 +38,8 @@
 /* --- lists (cmd_list.c) ---------------------------------------------------- */
 
 /*
- * Writes the target's blocks as `pagek list` does, into that stream; NULL: into
- * the file of -o.  Returns the exit status.
+ * Writes blocks as `pagek list`, into that stream; NULL: the file of -o.  The
+ * exit status.
  */
 int list_write(const struct options *, uv_loop_t *, struct nodes_session *,
     FILE *);

@@ -1,9 +1,7 @@
 /*
- * Functions, lines and source of return addresses, from pagek-symbols, which
- * reads ELF files of any machine, or from PREFIX-objdump.
- *
- * The mappings of a dump give the file of an address.  A dump without mappings
- * is firmware's: its addresses are those in the executable.
+ * pagek-symbols reads ELF files of any machine; PREFIX-objdump is the second
+ * choice.  A dump's mappings give the file of an address.  A dump without them
+ * is firmware's: its addresses are those of the executable.
  */
 #include <elf.h>
 #include <errno.h>
@@ -121,8 +119,6 @@ callers_free(struct callers *c)
 	free(c);
 }
 
-/* --- source lines ----------------------------------------------------------------- */
-
 static const struct source *
 find_source(struct callers *c, const char *path)
 {
@@ -167,8 +163,6 @@ find_line(struct callers *c, struct named_caller *w)
 	}
 }
 
-/* --- from the symbol reader --------------------------------------------------------- */
-
 /* A path without its folder matches as if it began with a slash. */
 static bool
 is_ignored(const struct callers *c, const char *file)
@@ -182,7 +176,7 @@ is_ignored(const struct callers *c, const char *file)
 }
 
 /*
- * The function is the outer one, which has the code.  The line is that of the
+ * The function is the outer one, which has the code; the line is that of the
  * innermost inlined function whose file is not ignored.
  */
 static void
@@ -207,7 +201,6 @@ take_lines(struct callers *c, struct named_caller *w, const struct symbol_line *
 	find_line(c, w);
 }
 
-/* Is the mapping one of the executable's code? */
 static bool
 is_program(const struct subject *s, const struct dump_module *m)
 {
@@ -271,7 +264,6 @@ is_failure(enum symbol_known known)
 	    known == SYMBOL_NO_FILE;
 }
 
-/* Collects addresses of a dump that have no words, from *at on. */
 struct batch_of {
 	size_t index[BATCH];
 	struct symbol_place place[BATCH];
@@ -314,8 +306,6 @@ look_new(struct callers *c, const struct dump *d, struct hashmap *of,
 	free(b);
 	return 0;
 }
-
-/* --- from objdump ------------------------------------------------------------------------ */
 
 /* The address of the call in the executable's tables. */
 struct want {
@@ -423,8 +413,6 @@ disassemble(struct callers *c)
 	free(all.at);
 	return e == -ENOMEM ? e : 0;
 }
-
-/* --- rows ----------------------------------------------------------------------------- */
 
 static struct hashmap *
 map_of(const struct callers *c, const struct dump *d)

@@ -1,4 +1,3 @@
-/* Which part of a capture, and which moment: --part and --at. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,9 +10,6 @@
 #define NS_PER_MS INT64_C(1000000)
 #define LISTED 10		/* process images of one name */
 
-/* --- parts ----------------------------------------------------------------- */
-
-/* Those that --part may mean. */
 static void
 list_parts(const struct capture *c, const char *text, unsigned found)
 {
@@ -70,8 +66,6 @@ capture_choose(const struct capture *c, const char *path, const char *text,
 	    "name; 'pagek stats' lists its images", base_shown(text), path);
 	return PAGEK_USAGE;
 }
-
-/* --- moments --------------------------------------------------------------- */
 
 void
 capture_date(const struct capture *c, int64_t ms, char out[CAPTURE_DATE])

@@ -1,6 +1,6 @@
 /*
- * The events of a capture's part as a history, a batch at a time.  The list of the
- * moment is kept beside them, so that each free has its allocation.
+ * The list of the moment is kept beside the events, so that a free has its
+ * allocation.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -29,8 +29,6 @@ struct captures_stream {
 	enum event_kind *kind;
 	size_t n, row_cap, kind_cap;
 };
-
-/* --- rows ------------------------------------------------------------------ */
 
 static int
 add_row(struct captures_stream *s, enum event_kind kind, struct dump_past **out)
@@ -130,8 +128,6 @@ add_frees(struct captures_stream *s, const struct capture_event *ev)
 	return e;
 }
 
-/* --- events ---------------------------------------------------------------- */
-
 static int
 replace_list(struct captures_stream *s, const struct capture_when *w)
 {
@@ -182,7 +178,6 @@ take_event(struct captures_stream *s, const struct capture_event *ev)
 	return 0;
 }
 
-/* True if the next event may undo the last row. */
 static bool
 is_open(const struct captures_stream *s)
 {
@@ -245,9 +240,6 @@ captures_next(struct captures_stream *s, struct events *out)
 	return 0;
 }
 
-/* --- opening ---------------------------------------------------------------- */
-
-/* Notes which blocks are live at the end. */
 static int
 find_held(struct captures_stream *s)
 {
@@ -272,7 +264,6 @@ find_held(struct captures_stream *s)
 	return e;
 }
 
-/* The number of the first event after a moment. */
 static int
 find_number(struct captures_stream *s, const char *at, uint64_t *seq)
 {

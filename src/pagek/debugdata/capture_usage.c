@@ -1,4 +1,3 @@
-/* Counts by type of a capture's part, from its beginning to a moment. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -12,8 +11,6 @@
 
 #define BATCH 4096
 #define BLOCKS_MAX (UINT32_C(1) << 26)
-
-/* --- counting ---------------------------------------------------------------------- */
 
 struct counting {
 	struct capture *c;
@@ -97,7 +94,7 @@ take_state(struct counting *n, const struct capture_event *ev)
 	return e;
 }
 
-/* 1: the moment is reached.  -ENOMEM, errors of read(). */
+/* 1: the moment is reached; -ENOMEM, errors of read(). */
 static int
 take_event(struct counting *n, const struct capture_event *ev)
 {
@@ -141,7 +138,7 @@ count_events(struct counting *n)
 	return e < 0 ? e : 0;
 }
 
-/* The number of the first event after the moment.  PAGEK_OK, or the status. */
+/* The first event after the moment.  PAGEK_OK, or the status. */
 static int
 find_end(struct counting *n, const char *at)
 {
@@ -161,8 +158,6 @@ find_end(struct counting *n, const char *at)
 	capture_list_free(l);
 	return PAGEK_OK;
 }
-
-/* --- the command's view ------------------------------------------------------------------ */
 
 static int
 read_rows(struct usage *u, struct usage_row **out, size_t *n)

@@ -1,7 +1,3 @@
-/*
- * A moment of a capture as a dump: the blocks that were live then, with the totals
- * of one part.
- */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -23,8 +19,6 @@ struct filling {
 	struct capture_when when;
 	bool history;			/* rows are read one by one: take the rest */
 };
-
-/* --- rows ------------------------------------------------------------------ */
 
 static void
 take_stack(const struct captures_source *f, uint64_t caller,
@@ -78,8 +72,6 @@ take_rows(struct filling *f, struct capture_list *l)
 		    &f->d->record[f->d->nrecords++]);
 	return e;
 }
-
-/* --- the rest -------------------------------------------------------------------- */
 
 static int
 take_modules(struct filling *f)
@@ -246,8 +238,6 @@ fill(struct filling *f)
 	complain("cannot read '%s': %s", f->path, base_file_words(e));
 	return PAGEK_FAILED;
 }
-
-/* --- the command's view ------------------------------------------------------- */
 
 static int
 list_images(const struct filling *f, struct subject *s)

@@ -1,4 +1,3 @@
-/* The fields of rows of debug data. */
 #include <string.h>
 
 #include "../../base/base.h"

@@ -1,4 +1,3 @@
-/* Rows of a dump, of a history, of two dumps. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,8 +68,6 @@ debugdata_function(unsigned type)
 			return functions[i].function;
 	return MDD_UNKNOWN;
 }
-
-/* --- history ------------------------------------------------------------------ */
 
 /* The freed row of an allocation comes before its live one. */
 static int
@@ -146,9 +143,7 @@ events_of_history(struct events *e, const struct dump *d, size_t n,
 	return 0;
 }
 
-/* --- two dumps ------------------------------------------------------------------ */
-
-/* Of an allocation.  Blocks that a process inherits may share numbers. */
+/* Blocks that a process inherits may share numbers. */
 struct key {
 	uint64_t seqno, address;
 };
@@ -169,7 +164,6 @@ key_of(const struct dump_record *r)
 	return (struct key){ r->alloc.seqno, r->address };
 }
 
-/* Appends the allocations that `of` has and `other` has not. */
 static int
 add_missing(struct events *e, const struct dump *of, const struct dump *other)
 {

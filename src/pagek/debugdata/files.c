@@ -1,4 +1,3 @@
-/* Dumps and an executable, from the words of a command line. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -8,8 +7,6 @@
 #include "../../capture/capture.h"
 #include "../cli/capture_target.h"
 #include "debugdata.h"
-
-/* --- options of a target ---------------------------------------------------------- */
 
 static const struct {
 	unsigned option;
@@ -45,8 +42,6 @@ subject_lacks(const struct subject *s, unsigned option, const char *what,
 	    options[k].setting);
 	return true;
 }
-
-/* --- files --------------------------------------------------------------------------- */
 
 static int
 refuse_kind(const char *path, enum dump_kind kind)
@@ -153,8 +148,6 @@ take_file(struct subject *s, const struct options *o, const char *path,
 	return kind == DUMP_MDDOUT ? take_dump(s, path) :
 	    refuse_kind(path, kind);
 }
-
-/* --- one run, one executable -------------------------------------------------------------- */
 
 static bool
 is_other_run(const struct dump *a, const struct dump *b)
@@ -355,7 +348,6 @@ subject_close(struct subject *s)
 
 #define UNSURE_SHOWN 8
 
-/* Appends the first unsure blocks: ": 0x1234 0x5678". */
 static void
 append_unsure(const struct dump *d, char *out, size_t cap, size_t *len)
 {
@@ -375,7 +367,6 @@ append_unsure(const struct dump *d, char *out, size_t cap, size_t *len)
 		base_append(out, cap, len, " ...");
 }
 
-/* Reports missed events and records in an update, of an undamaged dump. */
 static void
 report_unsure(const struct dump *d)
 {

@@ -1,7 +1,6 @@
 /*
- * Format strings.  Text is copied, a conversion is a value of the row.  A line
- * after the first is omitted if it has conversions and all their values are
- * unknown.  Else an unknown value is "??", and an unknown source line is empty.
+ * A later line is omitted if all values of its conversions are unknown.  Else
+ * an unknown value is "??", an unknown source line empty.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +15,6 @@
 
 struct conversion;
 
-/* A piece of text, a conversion, or the end of a line. */
 struct piece {
 	const struct conversion *conversion;	/* NULL: none */
 	unsigned level;			/* of a levelled conversion; from 0 */
@@ -29,8 +27,6 @@ struct format {
 	size_t n;
 	struct piece piece[];
 };
-
-/* --- values ----------------------------------------------------------------------- */
 
 void
 address_text(char out[ADDRESS_TEXT], const struct dump *d, uint64_t address)
@@ -95,7 +91,6 @@ put_text(struct text_line *l, const char *text)
 	l->known += known;
 }
 
-/* The row that is printed, and a level of its backtrace. */
 struct value {
 	const struct event *e;
 	const struct callers *callers;
@@ -165,10 +160,7 @@ PUT(put_function, put_text, CALLER(v) != NULL ? CALLER(v)->function : NULL)
 PUT(put_place, put_file, CALLER(v))
 PUT(put_source_line, put_source, CALLER(v))
 
-/*
- * The conversions.  A new field of the data is a row here, a row of
- * event_fields.c, and an item of ecosmdd(1).
- */
+/* A new field is a row here, a row of event_fields.c, and an item of ecosmdd(1). */
 static const struct conversion {
 	char letter;
 	void (*put)(struct text_line *, const struct value *);
@@ -193,7 +185,6 @@ static const struct conversion {
 	{ 'l', put_source_line, MDD_OPT_BACKTRACE, true, true },
 };
 
-/* NULL: there is none. */
 static const struct conversion *
 find_conversion(char letter)
 {
@@ -202,8 +193,6 @@ find_conversion(char letter)
 			return &conversions[i];
 	return NULL;
 }
-
-/* --- parsing ---------------------------------------------------------------------- */
 
 static void
 refuse_letter(char letter, char why[DEBUGDATA_WHY])
@@ -223,7 +212,7 @@ refuse_letter(char letter, char why[DEBUGDATA_WHY])
 	base_append(why, DEBUGDATA_WHY, &len, " and %%%%");
 }
 
-/* Parses a conversion behind its '%'.  Returns its length; 0: an error. */
+/* Returns the length behind '%'; 0: an error. */
 static size_t
 take_conversion(const char *s, struct piece *out, char why[DEBUGDATA_WHY])
 {
@@ -250,7 +239,6 @@ take_conversion(const char *s, struct piece *out, char why[DEBUGDATA_WHY])
 	return 0;
 }
 
-/* Replaces \n, \t, \" and \\. */
 static void
 unescape(char *s)
 {
@@ -310,8 +298,6 @@ format_free(struct format *f)
 	free(f);
 }
 
-/* --- what is collected ---------------------------------------------------------- */
-
 /* True if a node does not know the value; why says where it is. */
 static bool
 node_lacks(const struct conversion *c, const struct subject *s, const char *what,
@@ -325,7 +311,6 @@ node_lacks(const struct conversion *c, const struct subject *s, const char *what
 	return true;
 }
 
-/* True if a dump has fewer levels. */
 static bool
 lacks_level(const struct piece *p, const struct subject *s, const char *what,
     char why[DEBUGDATA_WHY])
@@ -420,8 +405,6 @@ format_write(FILE *out, const char *text)
 	}
 	fputc('\n', out);
 }
-
-/* --- rows ---------------------------------------------------------------------------- */
 
 static void
 begin_line(struct text_line *l)

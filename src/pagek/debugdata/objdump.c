@@ -1,11 +1,9 @@
 /*
- * Functions and lines of an executable, from PREFIX-objdump.  It prints
+ * Output of PREFIX-objdump; other lines are skipped.
  *
  *	00008000 <worker(int)>:
  *	/src/consume.cxx:96
  *	    8004:	bl 8100
- *
- * and other lines, which are skipped.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -103,7 +101,6 @@ read_lines(FILE *in, objdump_cb take, void *arg)
 	return e;
 }
 
-/* Reads its output. */
 static int
 start(const char *name, const char *program, pid_t *pid, FILE **in)
 {

@@ -1,4 +1,3 @@
-/* Filters and orders of rows: -F and -S, and pagek's --filter and --sort. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,8 +17,6 @@ query_time(const struct dump *d, uint64_t ticks, bool ms)
 		return ticks;
 	return ticks / hz * 1000 + ticks % hz * 1000 / hz;
 }
-
-/* --- -F ------------------------------------------------------------------------- */
 
 static const struct {
 	const char *key;
@@ -120,9 +117,6 @@ add_match(struct query *q, const char *text, char why[DEBUGDATA_WHY])
 	return 0;
 }
 
-/* --- -S and --sort ----------------------------------------------------------------- */
-
-/* Keys of -S, then those of --sort only. */
 #define KEYS "pPnNsSatT"
 #define KEYS_MORE "uUhHfFcC"
 
@@ -308,8 +302,6 @@ query_check(const struct query *q, const struct subject *s,
 	return PAGEK_OK;
 }
 
-/* --- rows --------------------------------------------------------------------------- */
-
 static bool
 in_range(const struct query *q, enum query_range i, uint64_t n)
 {
@@ -433,8 +425,6 @@ matches_query(const struct query *q, struct row_texts *t)
 	    in_range(q, QUERY_TIME, query_time(e->dump, e->at->time, q->ms)) &&
 	    is_between(q, e) && is_of_thread(q, e) && is_filtered(q, t);
 }
-
-/* --- order ----------------------------------------------------------------------------- */
 
 struct order {
 	const char *keys;

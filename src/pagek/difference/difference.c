@@ -1,4 +1,3 @@
-/* Compares list and mark's copy into cells, and folds cells into groups. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +10,6 @@
 #define FRAME_PORTION 1024	/* ... while each counts with all its frames */
 #define NAMES_PORTION 4096
 #define INTERVAL_MS 5000	/* between points, at first */
-
-/* --- sums ----------------------------------------------------------------- */
 
 double
 difference_net(const struct difference_sum *sum)
@@ -56,8 +53,6 @@ is_empty(const struct difference_sum *sum)
 {
 	return sum->new.blocks == 0 && sum->freed.blocks == 0;
 }
-
-/* --- cells ---------------------------------------------------------------- */
 
 struct cell_key {
 	const struct blk *b;
@@ -108,8 +103,6 @@ ensure_cell(struct difference_cells *cells, const struct blk *b, uint64_t tag)
 	return (int64_t)cells->n++;
 }
 
-/* --- kinds of groups ------------------------------------------------------ */
-
 static bool
 is_by_time(const struct page *page)
 {
@@ -118,7 +111,6 @@ is_by_time(const struct page *page)
 	return k != NULL && k->by_time;
 }
 
-/* The page's kind; functions where it has none that suits. */
 static unsigned
 kind_for(const struct difference *s, const struct page *page)
 {
@@ -154,9 +146,6 @@ is_listed(struct difference *s, struct difference_cell *c)
 	return c->listed;
 }
 
-/* --- points --------------------------------------------------------------- */
-
-/* Drops every other point, so that the others are twice as far apart. */
 static void
 halve_points(struct difference *s)
 {
@@ -210,9 +199,6 @@ difference_rises(const struct difference *s, const struct difference_group *g,
 	return rises;
 }
 
-/* --- the fold ------------------------------------------------------------- */
-
-/* Callers of cells that have changed; their names are those of page K's groups. */
 static int
 name_cells(struct difference *s, const struct page_view *v)
 {
@@ -370,8 +356,6 @@ fold_portion(struct difference *s, const struct page_view *v)
 	return r < 0 || left > 0 ? r : end_fold(s);
 }
 
-/* --- the walk: what becomes of a block ------------------------------------- */
-
 static int
 list_block(struct difference_blocks *to, const struct difference_block *b)
 {
@@ -389,7 +373,6 @@ list_block(struct difference_blocks *to, const struct difference_block *b)
 	return 0;
 }
 
-/* Judges a block of the mark as it was then, so that ages add up. */
 static bool
 lets_old_block(struct difference *s, const struct page *page,
     const struct page_view *v, const struct blk *b)
@@ -490,7 +473,6 @@ visit_of(struct difference_walk *w, const struct page *page,
 	return &w->visit[i];
 }
 
-/* A block of the copy that is not in the list; with a chain it may be moved. */
 static int
 pass_freed(struct difference *s, const struct page *page,
     const struct page_view *v, const struct page_copied *o)
@@ -535,8 +517,6 @@ pass_new(struct difference *s, const struct page *page,
 		.change = CHANGE_NEW,
 	});
 }
-
-/* --- the walk: moved blocks ----------------------------------------------- */
 
 static bool
 is_copied(const struct page_marked *m, uint64_t seq)
@@ -585,9 +565,8 @@ list_moved(struct difference *s, const struct page_chain *chain,
 }
 
 /*
- * A block that was another one at the mark.  It is passed once, and after its
- * root was found to be freed, even if it moves behind the walk.  Of a root that
- * was never copied only the size is known, so the block is judged as it is now.
+ * Passed once, after its root was found to be freed.  A root that was never
+ * copied has only a size, so the block is judged as it is now.
  */
 static int
 pass_moved(struct difference *s, const struct page *page,
@@ -759,9 +738,6 @@ walk_portion(struct difference *s, struct page *page,
 	return begin_fold(s, page, v);
 }
 
-/* --- comparisons ---------------------------------------------------------- */
-
-/* Other blocks are to be listed than the last comparison has. */
 static bool
 wants_other_blocks(const struct difference *s)
 {
@@ -784,7 +760,6 @@ has_other_tags(const struct difference *s, const struct page *page)
 	return s->tags != NULL && s->tags != page_group_kind(page->group.kind);
 }
 
-/* With another filter, or other tags, nothing that was found holds. */
 static void
 begin_anew(struct difference *s, const struct page *page)
 {
@@ -880,7 +855,6 @@ difference_refresh(struct page *page, const struct page_view *v)
 	if (s == NULL)
 		return page_is_marked(page) ? -ENOMEM : 0;
 	r = refresh_difference(s, page, v);
-	/* The one that is not by time takes its points all the time. */
 	other = page->marked->difference;
 	if (other != s && other != NULL && r == 0)
 		r = refresh_difference(other, page, v);
@@ -940,8 +914,6 @@ difference_update_names(struct page *page, const struct page_view *v)
 		r = begin_fold(s, page, v);
 	return r < 0 ? r : finish_step(s, page, v);
 }
-
-/* --- life ----------------------------------------------------------------- */
 
 static struct difference *
 new_difference(struct page *page)
@@ -1018,8 +990,6 @@ difference_free(struct difference *s)
 	free(s->walk.visit);
 	free(s);
 }
-
-/* --- results -------------------------------------------------------------- */
 
 uint64_t
 difference_freed_early(const struct page *page)

@@ -1,4 +1,3 @@
-/* The mark, and the copy of the blocks that were in the list at it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +9,6 @@
 #define WALK_ROWS 256
 #define NAME_SHOWN 20	/* characters of a name in a heading */
 
-/* The list has all blocks of one moment. */
 static bool
 is_complete(const struct page_view *v)
 {
@@ -235,7 +233,6 @@ page_mark_when(const struct page *page, const struct page_view *v,
 	    m->name[0] != '\0' ? " " : "", at);
 }
 
-/* The first characters of a name; what is cut ends in '~'. */
 static void
 append_name(char *out, size_t *len, const char *name)
 {

@@ -57,7 +57,6 @@ add_chain(struct page_chains *c, const struct blklist_realloc *m)
 	return 0;
 }
 
-/* Drops the oldest earlier number when there is no room. */
 static int
 add_earlier(struct page_chains *c, uint64_t seq)
 {
@@ -105,7 +104,6 @@ follow_move(struct page_chains *c, const struct blklist_realloc *m)
 	return 0;
 }
 
-/* The last n moves of the list, the oldest first. */
 static void
 read_last(struct page_chains *c, const struct blklist *list, uint64_t n)
 {

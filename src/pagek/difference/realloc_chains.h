@@ -1,19 +1,16 @@
 /*
- * realloc_chains: blocks of the mark that realloc() has grown, shrunk or moved.
+ * realloc_chains: blocks of the mark that realloc() has grown, shrunk or
+ * moved.
  *
  * Vocabulary
- *	move	one realloc(): a block has become another one in the list, with
- *		another number (blklist.h).
- *	chain	a block of the mark with all its moves: one to the program,
- *		several to the list.
+ *	move	one realloc(): the block has another number in the list (blklist.h).
+ *	chain	a block of the mark with all its moves.
  *	root	its number at the mark.
- *	earlier	numbers that a chain has had since the mark and has no more: a
- *		picture from before its last move has them.
- *	missed	a move that could not be followed.  From there on the chain is
- *		one block that was freed and one that is new.
+ *	earlier	numbers that the chain had since the mark; older pictures have them.
+ *	missed	a move that could not be followed: one block freed, one new.
  *
- * The list remembers only its last moves: they are read with each picture, also
- * while an older one is shown.
+ * The list remembers only its last moves: they are read with each picture,
+ * also while an older one is shown.
  *
  * Example
  *	page_chains_new(&c, list, mark_seq);
@@ -41,7 +38,6 @@ struct page_chain {
 	uint8_t layer;
 };
 
-/* A number that a chain has or had. */
 struct page_chain_number {
 	uint64_t seq;
 	uint32_t chain;
@@ -72,8 +68,8 @@ void page_chains_free(struct page_chains *);
 void page_chains_read(struct page_chains *, const struct blklist *);
 
 /*
- * The chain that has, or has had, a block of that number; NULL: none.  Borrowed
- * until the next read.
+ * The chain that has or had a block of that number, borrowed until the next
+ * read; NULL.
  */
 struct page_chain *page_chains_find(const struct page_chains *, uint64_t seq);
 

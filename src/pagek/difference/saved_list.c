@@ -1,6 +1,6 @@
 /*
- * The parser of JSON is written by hand: the libraries that are kept up build a
- * tree of every value, ten times as large as a file that may be of 2 GiB.
+ * Parsed by hand: JSON libraries build a tree ten times as large as a file of
+ * up to 2 GiB.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +16,6 @@
 #define LACKING "its blocks lack address, size, seq or function: save it " \
 	"without --fields"
 
-/* The values of a document's head, or of one of its blocks. */
 enum value {
 	VALUE_SCHEMA,
 	VALUE_TIME,
@@ -67,8 +66,6 @@ fail(struct reading *r, int err, const char *why)
 	r->why = why;
 	r->p = r->end;
 }
-
-/* --- blocks --------------------------------------------------------------- */
 
 static struct saved_function *
 function_called(struct saved_diff *d, const char *name, uint32_t *at)
@@ -189,8 +186,6 @@ take_record(struct reading *r, const struct record *rec)
 		fail(r, -EINVAL, LACKING);
 }
 
-/* --- JSON ----------------------------------------------------------------- */
-
 static void
 skip_blanks(struct reading *r)
 {
@@ -215,7 +210,6 @@ need(struct reading *r, char c)
 		fail(r, -EINVAL, "its JSON is damaged");
 }
 
-/* One character of a text, behind the backslash: what it stands for. */
 static char
 unescaped(struct reading *r)
 {
@@ -366,8 +360,6 @@ read_json(struct reading *r)
 	} while (r->p < r->end);
 }
 
-/* --- CSV ------------------------------------------------------------------ */
-
 #define COLUMNS_MAX 64
 
 /* Returns what stands behind it: ',' or '\n'. */
@@ -466,8 +458,6 @@ saved_list_read(struct saved_diff *d, enum saved_side side, const char *bytes,
 	free(r);
 	return err;
 }
-
-/* --- comparing ------------------------------------------------------------ */
 
 static int
 by_block(const void *a, const void *b)

@@ -1,4 +1,3 @@
-/* The documents of a target's blocks and of the table of nodes. */
 #include <string.h>
 
 #include "../../base/base.h"

@@ -1,4 +1,3 @@
-/* Groups and the difference to the mark, as documents or the page's text. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +9,6 @@
 
 #define TEXT_COLS 132
 #define TEXT_ROWS 256		/* of one picture */
-
-/* --- as text -------------------------------------------------------------- */
 
 static int
 put_lines(FILE *out, struct page_picture *pic)
@@ -83,8 +80,6 @@ page_export_diff_text(struct page *page, const struct page_view *v,
 	return r;
 }
 
-/* --- groups --------------------------------------------------------------- */
-
 static void
 put_head(struct json *j, const struct page *page, const struct page_view *v,
     const char *by)
@@ -150,8 +145,6 @@ page_export_groups(struct page *page, const struct page_view *v,
 	json_end(j);
 	return 0;
 }
-
-/* --- the difference ------------------------------------------------------- */
 
 static int
 put_diff_groups(struct json *j, const struct page *page,

@@ -1,4 +1,3 @@
-/* The writer of documents: brackets, safe text, and rows in each form. */
 #include <assert.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -54,7 +53,7 @@ indent(struct json *j)
 	fprintf(j->out, "\n%*s", 2 * j->depth, "");
 }
 
-/* The comma before a key or an element; a row that is a line has none. */
+/* A row that is a line has no comma. */
 static void
 separate(struct json *j)
 {
@@ -79,8 +78,6 @@ push_level(struct json *j, char bracket, bool lines)
 	j->depth++;
 }
 
-/* --- values --------------------------------------------------------------- */
-
 /* Controls, and characters that turn a line around or hide in it. */
 static bool
 is_unsafe(uint32_t c)
@@ -90,7 +87,6 @@ is_unsafe(uint32_t c)
 	    (c >= 0x2060 && c <= 0x206f) || c == 0x61c || c == 0xfeff;
 }
 
-/* As \uXXXX; beyond the first 65,536 characters a pair of surrogates. */
 static void
 put_escaped(struct json *j, uint32_t c)
 {
@@ -102,7 +98,6 @@ put_escaped(struct json *j, uint32_t c)
 		fprintf(j->out, "\\u%04" PRIx32, c);
 }
 
-/* Bytes at s that stand for themselves: nearly all there are. */
 static size_t
 plain_run(const char *s)
 {
@@ -263,8 +258,6 @@ json_time(struct json *j, const char *key, int64_t wall_ms)
 	put_value(j, key, FIELD_TIME, &(struct field_value){ .i = wall_ms });
 }
 
-/* --- rows ----------------------------------------------------------------- */
-
 static void put_fields(struct json *, const struct field_table *,
     unsigned subset, const char *chosen, const void *row);
 
@@ -305,7 +298,6 @@ put_field(struct json *j, const struct field *f, const void *row)
 	}
 }
 
-/* Writes the fields of that rank; returns the next rank, or INT_MAX. */
 static int
 put_rank(struct json *j, const struct field_table *t, unsigned subset,
     const char *chosen, const void *row, int rank)
@@ -357,8 +349,6 @@ json_row(struct json *j, const void *row, unsigned subset)
 	json_end(j);
 }
 
-/* --- documents ------------------------------------------------------------ */
-
 void
 json_document(struct json *j, const char *schema, const struct field_table *t,
     unsigned subset)
@@ -398,8 +388,6 @@ json_rows_end(struct json *j)
 	j->rows = 0;
 	j->over = true;
 }
-
-/* --- CSV (RFC 4180) ------------------------------------------------------- */
 
 static void
 put_leaf(struct json *j, size_t leaf, const char *text)
@@ -450,7 +438,6 @@ add_leaf(void *arg, const struct field *f, const char *name, const void *row)
 	c->leaf[c->leaves++].cell = 0;
 }
 
-/* All leaves, or those of --fields in its order. */
 static void
 choose_columns(struct json *j, const struct heading *h)
 {
@@ -468,7 +455,6 @@ choose_columns(struct json *j, const struct heading *h)
 				c->column[c->columns++] = (uint8_t)i;
 }
 
-/* Chooses the columns and writes the heading, unless it is written. */
 static void
 csv_begin(struct json *j)
 {

@@ -1,8 +1,6 @@
 /*
- * The copy of a list, and its rows as text.
- *
- * Rows share their names, and names take time: listing_sort() finds the callers
- * and threads of all rows, so that the cell of each is made once.
+ * Rows share their names, and names take time: listing_sort() finds the
+ * callers and threads, so that each cell is made once.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -62,8 +60,6 @@ struct listing {
 	_Atomic uint64_t written;
 	uint64_t bytes;
 };
-
-/* --- the head ----------------------------------------------------------- */
 
 /* Origin, moment, the note's seven counters, and what is missing. */
 struct head {
@@ -277,8 +273,6 @@ put_head(struct listing *l, const struct page *page,
 	    target[0] != '\0' ? " " : "", target);
 }
 
-/* --- the copy ----------------------------------------------------------- */
-
 /* In the same order, so that they keep their numbers. */
 static int
 copy_infos(struct listing *l, const struct blklist *from)
@@ -356,7 +350,6 @@ listing_new(struct listing **out)
 	return 0;
 }
 
-/* All rows, or those of a window that match. */
 static int
 copy_rows(struct listing *l, const struct page *page,
     const struct page_view *v, uint64_t first, struct page_chosen *sums)
@@ -455,8 +448,6 @@ listing_free(struct listing *l)
 	blklist_free(l->infos);
 	free(l);
 }
-
-/* --- names --------------------------------------------------------------- */
 
 static int
 by_number(const void *a, const void *b)
@@ -597,8 +588,6 @@ listing_nameless(const struct listing *l)
 {
 	return l->nameless;
 }
-
-/* --- text --------------------------------------------------------------- */
 
 static void
 flush_writer(struct writer *w)

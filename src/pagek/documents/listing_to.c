@@ -1,4 +1,3 @@
-/* Destinations of a listing: nodes, files and pagers. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

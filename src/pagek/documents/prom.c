@@ -1,4 +1,3 @@
-/* The metrics of a target, and the sums of its blocks by type. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -106,8 +105,6 @@ put_metrics(const struct prom *p, const struct nodes_look *look)
 		put_metric(p, &f->metric, f->metric.old, v.n);
 	}
 }
-
-/* --- sums by type --------------------------------------------------------- */
 
 void
 prom_sum_types(const struct page_view *v, struct page_row_filter *filter,

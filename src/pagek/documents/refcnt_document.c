@@ -1,4 +1,3 @@
-/* References to pages as a document. */
 #include "../layout/fields.h"
 #include "documents.h"
 

@@ -69,8 +69,6 @@ page_export_form(const char *path, enum text_format *form)
 	return -EINVAL;
 }
 
-/* --- the copy ------------------------------------------------------------- */
-
 /* The rows of an open group or of a drain are few: all at once. */
 static int
 copy_rows(struct page_export *x, struct page *page, const struct page_view *v)
@@ -100,7 +98,6 @@ copy_rows(struct page_export *x, struct page *page, const struct page_view *v)
 	return 0;
 }
 
-/* The rows are known. */
 static void
 put_head(struct page_export *x, const struct page_view *v)
 {
@@ -130,8 +127,8 @@ put_head(struct page_export *x, const struct page_view *v)
 }
 
 /*
- * The moment of the copy, with the names that are known now and exact sizes.  At
- * a moment before the pause, the keeper's counters are not known.
+ * The copy's moment, with the names known now and exact sizes.  Before the
+ * pause, the keeper's counters are not known.
  */
 static struct page_view
 view_of_copy(struct page_export *x, const struct page_view *v)
@@ -298,8 +295,6 @@ page_export_free(struct page_export *x)
 	list_copy_fini(&x->copy);
 	free(x);
 }
-
-/* --- the rows ------------------------------------------------------------- */
 
 static int
 add_callers(struct page_export *x)

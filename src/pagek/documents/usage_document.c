@@ -1,4 +1,3 @@
-/* Counts by type as documents and metrics. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -76,8 +75,6 @@ text_usage(FILE *out, const struct usage_list *list)
 		    .freed = r->freed, .max = r->max });
 	}
 }
-
-/* --- metrics ---------------------------------------------------------------------------- */
 
 /* `room` is for the text as safe text. */
 static void

@@ -1,7 +1,4 @@
-/*
- * A link cannot replace a file: the new file gets a temporary name first and is
- * renamed then.
- */
+/* A link cannot replace a file: the new file gets a temporary name, then is renamed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

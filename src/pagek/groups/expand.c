@@ -1,4 +1,3 @@
-/* Groups that are expanded and collapsed in their place. */
 #include <errno.h>
 
 #include "expanded_groups.h"

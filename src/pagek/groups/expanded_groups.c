@@ -26,8 +26,6 @@ page_branches_free(struct page_branches *bs)
 	free(bs);
 }
 
-/* --- what each row is ----------------------------------------------------- */
-
 static void
 add_run(struct page_groups *g, enum page_row_kind what, struct page_branch *b,
     size_t first, uint64_t n)
@@ -50,7 +48,6 @@ group_rows(const struct page_branch *b)
 	return n < PAGE_BRANCH_ROWS ? n : PAGE_BRANCH_ROWS;
 }
 
-/* Groups or blocks in the branch that have none. */
 static uint64_t
 count_omitted(const struct page_branch *b)
 {
@@ -207,8 +204,6 @@ page_branch_row(struct page_branch *b, size_t at)
 	    page_group_window_row(&b->window, b->shown, at) : NULL;
 }
 
-/* --- open and close ------------------------------------------------------- */
-
 struct page_branch *
 page_branch_find(const struct page_groups *g, uint64_t key,
     const uint64_t *below)
@@ -332,9 +327,6 @@ page_branches_clear(struct page_groups *g)
 	page_branches_plan(g);
 }
 
-/* --- with each pass ------------------------------------------------------- */
-
-/* Sets the ref's key as the ranking that begins will have it. */
 static void
 update_ref(const struct page_groups *g, const struct page_view *v,
     const struct page_group_kind *k, struct page_group_ref *ref)

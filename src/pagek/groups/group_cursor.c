@@ -1,4 +1,3 @@
-/* The cursor among groups, the open group, and refs that find both again. */
 #include "expanded_groups.h"
 
 void
@@ -10,9 +9,6 @@ page_group_name(const struct profile_group *g, char *out, size_t cap)
 	    g->where[0] != '\0' ? "  " : "", g->where);
 }
 
-/* --- refs ----------------------------------------------------------------- */
-
-/* The frame of the row's caller whose function the row is. */
 static uint64_t
 frame_of(const struct page_view *v, const struct profile_group *row)
 {
@@ -42,7 +38,6 @@ page_group_ref_set(const struct page_view *v, enum profile_by by,
 	};
 }
 
-/* The key by the name that the frame has now. */
 static bool
 find_frame(struct profile *p, const struct page_view *v,
     struct page_group_ref *ref)
@@ -89,8 +84,6 @@ page_group_ref_find(const struct page_groups *g, const struct page_view *v,
 {
 	return page_group_ref_find_in(g->profile, v, by, g->shown.groups, ref);
 }
-
-/* --- kinds ---------------------------------------------------------------- */
 
 bool
 page_shows_groups(const struct page *page)
@@ -161,9 +154,6 @@ page_set_group(struct page *page, unsigned kind)
 		page->group.last = page->group.kind;
 }
 
-/* --- the open group ------------------------------------------------------- */
-
-/* Fills g->open and its name from the row, or from the one whose blocks it omits. */
 static bool
 set_open_group(struct page *page, const struct page_view *v,
     struct page_group_at at)
@@ -205,7 +195,6 @@ page_open_group(struct page *page, const struct page_view *v)
 	g = page->groups;
 	if (!page_groups_at(g, cursor, &at) || !set_open_group(page, v, at))
 		return false;
-	/* Where the cursor comes back to. */
 	page->cursor.at = cursor;
 	page_rows_groups.remember(page, v);
 	/* The list of now is searched: a pass on its way is given up. */
@@ -236,8 +225,6 @@ page_close_group(struct page *page)
 	page->cursor.on = page->cursor.known = true;
 	page->groups->cursor = page->groups->open;
 }
-
-/* --- the cursor ----------------------------------------------------------- */
 
 static enum profile_by
 by_of(const struct page_groups *g)
@@ -343,7 +330,6 @@ groups_locate(struct page *page, const struct page_view *v, uint64_t total,
 	return true;
 }
 
-/* Those of one run; rows of other kinds are no blocks. */
 static size_t
 groups_window(const struct page *page, const struct page_view *v, uint64_t at,
     struct blk *out, size_t n)

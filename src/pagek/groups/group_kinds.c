@@ -62,7 +62,6 @@ say_thread(const struct page *page, const struct page_view *v,
 	name_thread(v, (unsigned)g->tag, out->name, sizeof out->name);
 }
 
-/* The steps of the age's glyph. */
 static const struct {
 	int64_t below_ms;
 	const char *name;
@@ -106,7 +105,6 @@ born_of(const struct page_view *v, int64_t now_ms, const struct blk *b)
 	return page_sibling_key(b);
 }
 
-/* "15:04:09.2 rx-0 zmalloc  zmalloc.c:112" */
 static void
 say_born(const struct page *page, const struct page_view *v,
     const struct profile_group *g, struct page_group_words *out)

@@ -1,10 +1,6 @@
 /*
- * Which blocks are in a group: those of the open group, and the first ones of
- * expanded groups.
- *
- * Each pass is followed by a walk through the whole list, in portions, so in a
- * large list these blocks are as old as the groups.  Those that were freed
- * since are dimmed.
+ * A walk through the list, in portions, follows each pass: in a large list
+ * these blocks are as old as the groups.  Those freed since are dimmed.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,11 +14,8 @@
 #define WALK_ROWS 256
 #define NAME_KEEP 12	/* columns of the group's name */
 
-/* --- is a block in a group ------------------------------------------------ */
-
 #define ANSWERS 1024
 
-/* A cached answer for blocks of one caller. */
 struct answer {
 	uint64_t caller, of;
 	bool known;
@@ -64,7 +57,6 @@ cached_answer(struct membership *m, int level, uint64_t caller, uint64_t of)
 	return got;
 }
 
-/* Is it in the group with that key, of the first level (0) or the second (1)? */
 static bool
 is_in_group(struct membership *m, int level, uint64_t key,
     const struct blk *blk)
@@ -85,8 +77,6 @@ is_in_group(struct membership *m, int level, uint64_t key,
 	got->known = true;
 	return got->in && (any_frame || got->key == key);
 }
-
-/* --- the open group ------------------------------------------------------- */
 
 struct page_members {
 	struct page_collection shown, coming;
@@ -113,7 +103,6 @@ is_member(struct membership *in, const struct page_groups *g,
 	    is_in_group(in, 1, g->open.below.key, b));
 }
 
-/* A walk, and what it finds: `most` rows at most. */
 struct search {
 	struct page_walk *walk;
 	struct page_collection *to;
@@ -158,7 +147,6 @@ search_list(const struct page *page, const struct page_view *v,
 	return r;
 }
 
-/* The search is for the group by its name of now. */
 static void
 update_open(const struct page *page, const struct page_view *v)
 {
@@ -279,8 +267,6 @@ page_members_put(const struct page *page, struct page_picture *pic)
 	picture_mark(pic, 0, picture_col(pic), PAGE_NEW);
 }
 
-/* --- as rows -------------------------------------------------------------- */
-
 static uint64_t
 members_total(const struct page *page, const struct page_view *v)
 {
@@ -310,8 +296,6 @@ const struct page_rows_ops page_rows_members = {
 	.window = members_window,
 	.locate = members_locate,
 };
-
-/* --- expanded groups -------------------------------------------------------- */
 
 /* Puts a block into each leaf that it belongs to; false: all leaves are full. */
 static bool

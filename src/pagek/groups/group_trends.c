@@ -84,7 +84,6 @@ add_point(struct moment *m, const struct page_branch *in,
 	p->key = page_trends_below(p->group, p->below);
 }
 
-/* Visible groups come first, while there is room. */
 static void
 take_points(struct page_trends *t, struct page_groups *g, struct moment *m)
 {

@@ -13,7 +13,7 @@
 #define WALK_ROWS 256
 #define NAMES_AT_ONCE 4096	/* stacks that one picture looks up */
 
-/* Units.  A block costs a cache miss or two. */
+/* A block costs a cache miss or two. */
 #define BLOCK_UNITS 150
 #define CALLER_UNITS 200
 #define FRAMES_UNITS 1000	/* a caller that counts with each of its frames */
@@ -55,8 +55,6 @@ page_groups_free(struct page_groups *g)
 	free(g);
 }
 
-/* --- what is summed ------------------------------------------------------- */
-
 static uint64_t
 hash_patterns(const struct symbol_wrappers *w)
 {
@@ -88,9 +86,6 @@ page_groups_question_same(const struct page_groups_question *a,
 	    a->skipped == b->skipped;
 }
 
-/* --- one pass ----------------------------------------------------------- */
-
-/* The attributes that cells must distinguish for the wanted kinds. */
 static struct page_group_tags
 tags_of(const struct page *page)
 {
@@ -127,7 +122,6 @@ is_sorted_as(const struct page_group_ranking *r, const struct page *page)
 	       r->reverse == page->group.reverse;
 }
 
-/* The order is frozen, and the rows have it. */
 static bool
 keeps_order(const struct page_groups *g, const struct page *page,
     const struct page_view *v)
@@ -191,7 +185,6 @@ begin_walk(struct page_groups *g, const struct page *page,
 	return 0;
 }
 
-/* Ranks the sums by the names that are known now. */
 static int
 begin_rank(struct page_groups *g, const struct page *page,
     const struct page_view *v)
@@ -365,8 +358,6 @@ do_steps(struct page_groups *g, struct page *page, const struct page_view *v)
 	return r;
 }
 
-/* --- when ----------------------------------------------------------------- */
-
 static bool
 is_up_to_date(const struct page_groups *g, const struct page_view *v)
 {
@@ -439,7 +430,6 @@ refresh_groups(struct page_groups *g, struct page *page,
 	return r;
 }
 
-/* Does all that is due, and expands the first groups if there are two levels. */
 static int
 refresh_whole(struct page_groups *g, struct page *page,
     const struct page_view *v)
@@ -482,7 +472,6 @@ page_groups_fill(struct page *page, const struct page_view *v)
 	}
 	g->pass.hasty = true;
 	r = begin_rank(g, page, v);
-	/* The step before was given up. */
 	if (r < 0)
 		g->pass.step = GROUPS_IDLE;
 	return r;

@@ -13,10 +13,9 @@
  *
  * Vocabulary
  *	kind	what makes a group; 0: the rows are blocks.
- *	pass	walks through the blocks (../blocks/list_walk.h), sums, names and ranks them.
- *		In a large list it takes many pictures; each does a portion, and
- *		until the end the rows are those of the previous pass.  At most a
- *		tenth of the time goes into passes.
+ *	pass	walks the blocks (../blocks/list_walk.h), sums, names and ranks them.
+ *		In a large list each picture does a portion, and shows the rows of
+ *		the previous pass.  Passes take at most a tenth of the time.
  *	ref	finds a group again after names have renamed or merged it.
  *	members	the blocks of the open group.
  *	branch	a group that is expanded in its place.
@@ -71,7 +70,6 @@ struct page_group_at {
 	uint64_t omitted;	/* 0: not known yet */
 };
 
-/* Which row the cursor is on, or which group is open. */
 struct page_group_place {
 	enum page_row_kind what;
 	struct page_group_ref group;	/* the group, or the one that it is in */
@@ -79,14 +77,12 @@ struct page_group_place {
 	bool second;		/* a block, or what is omitted, of the second level */
 };
 
-/* Which blocks are summed, and how their callers are found. */
 struct page_groups_question {
 	unsigned filter_no;	/* page_choice_filter_no() */
 	uint64_t drained;	/* the last record of the drain's moment, plus 1; 0: no drain */
 	uint64_t skipped;	/* hash of the patterns to skip */
 };
 
-/* Groups in their order. */
 struct page_group_ranking {
 	struct profile_ranking *groups;
 	struct page_groups_question of;
@@ -96,7 +92,6 @@ struct page_group_ranking {
 	bool frozen;		/* the order is that of the ranking before */
 };
 
-/* Rows of a ranking that are kept ready. */
 struct page_group_window {
 	struct profile_group row[PAGE_GROUPS_WINDOW];
 	size_t at, n;
@@ -159,16 +154,16 @@ struct page_groups {
 };
 
 /*
- * Does a portion of what is due; with PAGE_WHOLE all of it.  The rows are those
- * of page->group.kind; with kind 0 there are sums only.  -ENOMEM.
+ * A portion of the work; with PAGE_WHOLE all.  Kind 0 of page->group has sums
+ * only.  -ENOMEM.
  */
 int page_groups_refresh(struct page *, const struct page_view *);
 bool page_groups_question_same(const struct page_groups_question *,
     const struct page_groups_question *);
 void page_groups_free(struct page_groups *);
 /*
- * The rows are groups of the kind that is wanted.  Does a portion at once if
- * they are not, for a key that was typed ahead.  False: not yet.
+ * The rows are groups of the wanted kind; does a portion if not, for a key
+ * typed ahead.
  */
 bool page_groups_at_hand(struct page *, const struct page_view *);
 /* Finds what is in groups that were just expanded.  -ENOMEM. */
@@ -263,17 +258,17 @@ int page_expand_all_groups(struct page *, const struct page_view *);
 /* --- the blocks of the open group (group_members.c) ------------------------- */
 
 /*
- * Finds the members again: begin, then next with at most so many blocks of the
- * list, until *over.  The rows are those found before until then; with `at_once`
- * they are what has been found so far.  -ENOMEM.
+ * Finds the members again: begin, then next with so many blocks, until *over.
+ * Until then the rows are the old ones, with `at_once` those found so far.
+ * -ENOMEM.
  */
 int page_members_begin(struct page *, const struct page_view *, bool at_once);
 int page_members_next(struct page *, const struct page_view *, size_t at_most,
     bool *over);
 void page_members_free(struct page_members *);
 /*
- * All members of this moment, for a file; the caller frees them with
- * page_collection_fini().  Needs an open group and a list.  -ENOMEM.
+ * All members of now, for a file: free with page_collection_fini().  Needs an
+ * open group and a list.  -ENOMEM.
  */
 int page_members_whole(struct page *, const struct page_view *,
     struct page_collection *);

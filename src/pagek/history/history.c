@@ -102,8 +102,6 @@ page_copy_requester(const struct blklist *from, struct blklist *to,
 	return entry != NULL ? blklist_info_intern(to, entry) : 0;
 }
 
-/* --- states ------------------------------------------------------------- */
-
 static void
 drop_oldest_state(struct page_history *p)
 {
@@ -129,7 +127,6 @@ is_short(const struct page_history *p)
 	return p->n * p->interval < SPAN && p->interval < INTERVAL_MAX;
 }
 
-/* Gives back the memory that a complete state does not need. */
 static void
 trim_state(struct page_history_state *s)
 {
@@ -163,8 +160,6 @@ add_state(struct page_history *p, const struct page_view *v)
 	    p->nfreed < FREED_MAX / 4)
 		p->interval /= 2;
 }
-
-/* --- freed blocks ------------------------------------------------------- */
 
 /* Drops states until there is room for one more; false: none is left. */
 static bool

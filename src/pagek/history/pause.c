@@ -1,10 +1,7 @@
 /*
- * The copy is a block list as large as the original, until the pause ends.
- *
- * A large list changes while it is copied, a portion a picture.  The copy is of
- * the first portion's moment all the same: younger blocks are left out by their
- * sequence numbers, and blocks that were freed before they were copied are
- * among the list's last removals.
+ * The copy is a block list as large as the original.  It is of the first
+ * portion's moment: younger blocks are told by their numbers, blocks freed
+ * meanwhile by the list's last removals.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -29,7 +26,6 @@
 #define STEP_ORDER 16384	/* of blklist_restore_order(), likewise */
 #define ORDER_LOOKS 8		/* that it takes at each block, at most */
 
-/* Own copies of what a look points to. */
 struct look_copy {
 	uint64_t keeper[WIRE_STATS_COUNT];
 	uint64_t node[WIRE_STATS_COUNT];
@@ -60,7 +56,6 @@ struct cached_name {
 	void *copy;		/* one piece of memory; owned */
 };
 
-/* Names that were shown during the pause, before the view drops them. */
 struct name_cache {
 	struct hashmap copies[NAME_KINDS];	/* of struct cached_name */
 	bool same;		/* the view still has the paused stream */
@@ -70,10 +65,9 @@ struct name_cache {
 };
 
 /*
- * The way through the states, while the history does not change.  The list of
- * a state is built in portions beside the one shown: up to three exist, each
- * as large as the paused one.  It has the paused list's blocks of that time, by
- * age, then the blocks freed since, which are sorted in at the end.
+ * The way through the states.  Each state's list is built in portions beside
+ * the one shown: up to three exist, as large as the paused one.  Blocks freed
+ * since are sorted in at the end.
  */
 struct steps {
 	struct page_history *history;	/* borrowed, and so is: */
@@ -83,7 +77,6 @@ struct steps {
 	size_t at;			/* the state shown; page_history_count(): the pause */
 	size_t to;			/* the state asked for */
 
-	/* The list being built; NULL: none is. */
 	struct blklist *next;
 	size_t next_at;			/* its state */
 	enum {
@@ -108,9 +101,6 @@ struct page_paused {
 	struct steps steps;
 };
 
-/* --- the list ----------------------------------------------------------- */
-
-/* Leaves out blocks that are there already or are younger than the pause. */
 static int
 copy_block(struct paused_list *c, struct blk *b)
 {
@@ -123,7 +113,6 @@ copy_block(struct paused_list *c, struct blk *b)
 	return r == -EEXIST ? 0 : r;
 }
 
-/* Blocks freed since the last portion, copied or not. */
 static int
 copy_removed(struct paused_list *c)
 {
@@ -215,8 +204,6 @@ is_same_list(const struct page_paused *f, const struct page_view *v)
 	    blklist_removals(v->look->list) >= f->copy.removals;
 }
 
-/* --- the look ----------------------------------------------------------- */
-
 static const char *
 copy_text(char out[TEXT_MAX], const char *text)
 {
@@ -224,7 +211,6 @@ copy_text(char out[TEXT_MAX], const char *text)
 	return out;
 }
 
-/* The look without its list. */
 static void
 copy_look(struct page_paused *f, const struct nodes_look *look)
 {
@@ -255,8 +241,6 @@ copy_look(struct page_paused *f, const struct nodes_look *look)
 	f->look.node.socket = copy_text(to->socket, look->node.socket);
 }
 
-/* --- names -------------------------------------------------------------- */
-
 static void *
 find_name(const struct name_cache *c, enum name_kind kind, uint64_t key)
 {
@@ -265,7 +249,7 @@ find_name(const struct name_cache *c, enum name_kind kind, uint64_t key)
 	return name != NULL ? name->copy : NULL;
 }
 
-/* Takes over the copy.  Without memory the view is asked each time. */
+/* Takes over the copy. */
 static void
 add_name(struct name_cache *c, enum name_kind kind, uint64_t key, void *copy)
 {
@@ -350,8 +334,6 @@ free_names(struct name_cache *c)
 		hashmap_fini(&c->copies[i]);
 	}
 }
-
-/* --- pause -------------------------------------------------------------- */
 
 static void
 free_paused(struct page_paused *f)
@@ -460,8 +442,6 @@ page_view_paused(struct page_view *v, const struct page *page)
 	use_names(&f->names, v);
 }
 
-/* --- steps -------------------------------------------------------------- */
-
 static void
 drop_next(struct steps *st)
 {
@@ -519,7 +499,6 @@ copy_requesters(struct steps *st)
 	return 0;
 }
 
-/* The oldest first, up to the first block that was allocated after the state. */
 static int
 copy_paused_blocks(struct steps *st)
 {
@@ -546,7 +525,6 @@ copy_paused_blocks(struct steps *st)
 	return 0;
 }
 
-/* The last freed first; only those that the state has. */
 static int
 copy_freed_blocks(struct steps *st)
 {
@@ -616,7 +594,6 @@ step_portion(struct steps *st)
 	return parts[st->part](st);
 }
 
-/* The list being built has no block yet that is too young for the state asked for. */
 static bool
 can_retarget(const struct steps *st)
 {
@@ -648,7 +625,6 @@ retarget_next(struct steps *st)
 	}
 }
 
-/* The picture's list, times and counters become those of the state. */
 static void
 show_state(struct page_paused *f)
 {

@@ -1,4 +1,3 @@
-/* An export: the rows shown, a few milliseconds in each cycle. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>

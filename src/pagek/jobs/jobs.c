@@ -1,4 +1,4 @@
-/* Short work of a job is done in jobs_tick(), long work in libuv's threads. */
+/* Short work is done in jobs_tick(), long work in libuv's threads. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,8 +13,6 @@
 #define ANSWER_MS 15000		/* for a node's welcome, and for each answer */
 #define LOOK_MS 1000		/* the longest silence that one look can show */
 #define QUIET_MS 400		/* before progress is shown */
-
-/* --- start and end ------------------------------------------------------ */
 
 void
 jobs_say(struct jobs *jobs, const char *fmt, ...)
@@ -136,8 +134,6 @@ open_sink(struct job *j, enum whole_file_place place)
 	return r >= 0;
 }
 
-/* --- threads ------------------------------------------------------------ */
-
 static void deliver(struct job *);
 static void run_portion(struct job *, bool worked);
 
@@ -226,8 +222,6 @@ start_work(struct job *j, enum job_step step)
 		j->working = true;
 }
 
-/* --- rows --------------------------------------------------------------- */
-
 bool
 jobs_have_list(const struct page_view *v, bool window)
 {
@@ -312,8 +306,6 @@ job_start(struct job *j, const struct listing_to *to,
 	set_step(j, JOB_BEGIN);
 	run_portion(j, false);
 }
-
-/* --- sinks -------------------------------------------------------------- */
 
 /* Asks for the terminal, unless an editor has it. */
 static void
@@ -401,8 +393,8 @@ send_rows(struct job *j)
 }
 
 /*
- * The node has taken no bytes for ANSWER_MS.  Each look counts LOOK_MS at most,
- * so that a stop of the page itself does not count.
+ * The node has taken no bytes for ANSWER_MS.  Each look counts LOOK_MS at
+ * most: a stop of the page does not count.
  */
 static bool
 is_silent(struct job *j)
@@ -459,7 +451,6 @@ on_pager_end(void *arg, int status, int signal)
 	end_job(j);
 }
 
-/* Runs the command in a shell; its standard input is the file. */
 static int
 start_pager(struct job *j)
 {
@@ -491,8 +482,6 @@ jobs_lent(struct jobs *jobs)
 	if (r < 0)
 		job_fail(j, "cannot start the pager: %s", strerror(-r));
 }
-
-/* --- progress ----------------------------------------------------------- */
 
 static void
 progress_text(const struct job *j, char *out, size_t cap)
@@ -551,8 +540,6 @@ update_progress(struct job *j)
 	if (message[0] == '\0' || strcmp(message, j->progress) == 0)
 		job_say_progress(j);
 }
-
-/* --- all jobs ----------------------------------------------------------- */
 
 static void
 tick_job(struct job *j)

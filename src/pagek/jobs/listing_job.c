@@ -1,4 +1,3 @@
-/* A listing: the list in the order shown, with names of callers and threads. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +21,6 @@ struct source {
 	struct mono names_at;	/* when `lacking` last shrank */
 };
 
-/* This state will not become a list. */
 static bool
 is_final_state(const struct nodes_look *look)
 {
@@ -151,7 +149,6 @@ progress(const void *source, char *out, size_t cap)
 	}
 }
 
-/* The number of rows, and of names that are missing. */
 static void
 outcome(const void *source, char *out, size_t cap)
 {

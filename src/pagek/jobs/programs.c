@@ -1,4 +1,3 @@
-/* Programs that take the terminal: the pager of a listing, and the editor. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -70,11 +69,8 @@ jobs_program_close(struct jobs_program *p)
 	uv_close((uv_handle_t *)&p->process, on_closed);
 }
 
-/* --- viewers of a file ----------------------------------------------------- */
-
 #define VIEWER_WORDS 16
 
-/* Which command, and what it is called. */
 struct viewer_kind {
 	const char *name;
 	const char *variables[2];	/* that name it, the first before the second */
@@ -167,7 +163,6 @@ jobs_run_viewer(struct jobs *jobs)
 	end_viewer(jobs);
 }
 
-/* The words of a command, without a shell; the number of them. */
 static size_t
 split_words(char *text, char **words, size_t max)
 {

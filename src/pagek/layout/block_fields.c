@@ -136,8 +136,6 @@ put_touch(const void *row, int width, struct page_picture *pic)
 	picture_printf(pic, "%-*s", width, text);
 }
 
-/* --- values --------------------------------------------------------------- */
-
 FIELD_GET(get_kind, page_block_row, text,
     page_is_free(r->b) ? "free" : "block", true)
 
@@ -288,8 +286,6 @@ static const struct field line_fields[] = {
 };
 static const struct field_table line_table = FIELD_TABLE(line_fields);
 
-/* --- the table ------------------------------------------------------------ */
-
 #define FUNCTION_GAP 2
 #define FUNCTION_TITLE 8	/* columns: with fewer there is none */
 #define KEEP(cols) (FUNCTION_GAP + (cols))	/* for the function */
@@ -399,8 +395,6 @@ static const struct field blocks[] = {
 const struct field_table page_block_fields = { .field = blocks,
 	.n = BASE_NELEM(blocks), .called = filter_name };
 
-/* --- rows on a screen ----------------------------------------------------- */
-
 struct plan {
 	struct field_plan of;
 	int function;		/* columns; 0: no room for it */
@@ -492,7 +486,6 @@ put_right_heading(const struct page *page, const struct page_view *v,
 	}
 }
 
-/* Returns the columns that the arrow takes of the gap to the next column. */
 static int
 put_sorted(const struct field_column *c, char arrow, struct page_picture *pic)
 {

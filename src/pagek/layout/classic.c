@@ -1,7 +1,6 @@
 /*
- * Page K as the 2004 note prints it, 33 columns wide.  A wider terminal shows
- * the whole address of a 64-bit target, and after the row the function that
- * requested the block; classic streams have neither.
+ * 33 columns, as in the 2004 note.  Wider, the whole 64-bit address and the
+ * function.
  */
 #include <string.h>
 
@@ -37,7 +36,6 @@ addr_cols(const struct page *page, const struct page_view *v,
 	return W_ADDR_WIDE;
 }
 
-/* Columns for the function; 0: the row has none. */
 static int
 function_cols(const struct page *page, const struct page_view *v,
     const struct page_picture *pic)

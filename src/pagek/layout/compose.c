@@ -185,8 +185,6 @@ put_groups(const struct page *page, const struct page_view *v,
 	}
 }
 
-/* --- the bottom --------------------------------------------------------- */
-
 struct foot {
 	bool trend;		/* above them */
 	bool stress;
@@ -249,7 +247,6 @@ put_prompt(const struct page *page, int rows, struct page_picture *pic)
 	pic->cursor_col += line_cursor(line, from, ascii);
 }
 
-/* Replaces as many of the last rows as the text takes. */
 static int
 put_over(const char *text, int max, struct page_picture *pic)
 {
@@ -262,7 +259,6 @@ put_over(const char *text, int max, struct page_picture *pic)
 	return picture_wrap(pic, text, n, PAGE_NEW);
 }
 
-/* Choices or the message, in the rows above the typed line. */
 static int
 put_above(const struct page *page, int rows, struct page_picture *pic)
 {
@@ -325,7 +321,6 @@ put_last_word(const struct page *page, int rows, struct page_picture *pic)
 	picture_mark(pic, 0, picture_col(pic), PAGE_NEW);
 }
 
-/* Names that the picture waits for. */
 static void
 symbols_text(const struct page *page, const struct page_view *v, char *out,
     size_t cap)
@@ -352,7 +347,6 @@ symbols_text(const struct page *page, const struct page_view *v, char *out,
 	}
 }
 
-/* The keys, and to their right the names that the picture waits for. */
 static void
 put_bar(struct page *page, const struct page_view *v,
     struct page_picture *pic)
@@ -409,8 +403,6 @@ put_foot(struct page *page, const struct page_view *v,
 	}
 	put_last_word(page, rows, pic);
 }
-
-/* --- the whole ---------------------------------------------------------- */
 
 /* Lines that say which blocks the rows are, if not all. */
 static int
@@ -545,8 +537,6 @@ page_compose_view(struct page *page, const struct page_view *v, int cols,
 	}
 	return picture_end(pic);
 }
-
-/* --- from the first picture to the end ----------------------------------- */
 
 void
 page_init(struct page *page, const struct page_opts *opts)

@@ -148,7 +148,6 @@ page_field_word(enum page_field field, const char *typed, char *why,
 	return false;
 }
 
-/* After the last character the cursor stands on what follows the field. */
 static void
 put_typed(const struct typed_line *typed, int cols, struct page_picture *pic)
 {

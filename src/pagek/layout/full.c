@@ -1,4 +1,3 @@
-/* From 120 columns on: wide, with the last minute and the cursor's block. */
 #include <stdio.h>
 #include <string.h>
 
@@ -271,7 +270,7 @@ put_block(const struct page *page, const struct page_view *v,
 	put_birth(page, v, b, pic);
 }
 
-/* The name in full, which may be longer than its column. */
+/* The full name, which may be longer than its column. */
 static void
 put_group(const struct page *page, struct page_picture *pic)
 {

@@ -47,7 +47,6 @@ put_figure(const struct page_sum *r, int width, const char *text,
 	    width - (int)strlen(about) - (int)strlen(text), "", about, text);
 }
 
-/* Columns for the digits alone. */
 static int
 digit_cols(const struct page_sum *r, int width)
 {
@@ -134,8 +133,6 @@ put_trend(const void *row, int width, struct page_picture *pic)
 FIELD_PUT(put_change, page_sum, picture_text(pic,
     r->change_text != NULL ? r->change_text : "-", width, PICTURE_RIGHT))
 
-/* --- groups --------------------------------------------------------------- */
-
 #define ROW(member) offsetof(struct page_sum, member)
 #define GROUP(member) .via = FIELD_VIA(page_sum, g), \
 	    .at = offsetof(struct profile_group, member)
@@ -165,7 +162,6 @@ FIELD_GET(get_est_change_bytes, difference_sum, i,
 FIELD_GET(get_est_change_blocks, difference_sum, i,
     difference_round(r->new.blocks - r->freed.blocks), true)
 
-/* Parts of the form that a column needs. */
 enum { NEED_SELF = 1, NEED_WHOLE = 2, NEED_CHANGE = 4 };
 
 #define SHOWN PAGE_GROUP_SHOWN
@@ -241,8 +237,6 @@ static const struct field groups[] = {
 };
 const struct field_table page_group_fields = FIELD_TABLE(groups);
 
-/* --- rows on a screen ----------------------------------------------------- */
-
 static void
 plan_columns(int cols, const struct page_sum_form *form, bool sampled,
     struct field_plan *plan)
@@ -253,7 +247,6 @@ plan_columns(int cols, const struct page_sum_form *form, bool sampled,
 	field_plan(&page_group_fields, SHOWN, cols, have, sampled, plan);
 }
 
-/* "BYTES v" */
 static void
 say_title(const char *title, const struct page_sum_form *form, bool here,
     int width, char *out, size_t cap)
@@ -310,8 +303,6 @@ page_sum_put(const struct page_sum *r, const struct page_sum_form *form,
 		    sampled), pic);
 	}
 }
-
-/* --- sort keys ------------------------------------------------------------ */
 
 /* The name first, then the columns from left to right. */
 static size_t

@@ -1,4 +1,3 @@
-/* Rows of page K's groups: of both levels, and the blocks of expanded groups. */
 #include <stdio.h>
 #include <string.h>
 

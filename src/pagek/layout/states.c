@@ -1,8 +1,6 @@
 /*
- * The state of the stream, in a word for line 1 and in sentences below it.
- *
- * An empty list and a lost link must never look alike.  Records that were lost
- * before the node's list make it INCOMPLETE to the end of the stream.
+ * An empty list and a lost link must never look alike.  Records lost before
+ * the node's list make it INCOMPLETE to the end of the stream.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -227,7 +225,6 @@ append_word(struct page_state *st, const char *format, ...)
 	base_append_text(st->word, sizeof st->word, &len, text);
 }
 
-/* The state needs attention: `brief` stands for it in a narrow line 1. */
 static void
 set_warning(struct page_state *st, const char *brief)
 {
@@ -246,10 +243,7 @@ append_notice(struct page_state *st, const char *sentence)
 		    len > 0 ? ".  " : "", sentence);
 }
 
-/*
- * The number is a lower bound: after damage or the end of a keeper, and of a
- * damaged device before this session, nobody has counted all of them.
- */
+/* A lower bound: after damage or a keeper's end, nobody has counted all of them. */
 static bool
 is_bound(const struct nodes_look *look, unsigned cause)
 {
@@ -259,8 +253,8 @@ is_bound(const struct nodes_look *look, unsigned cause)
 }
 
 /*
- * A block that a target cannot remember as sampled has neither its allocation
- * nor its free logged.  Any other lost record may have been a free.
+ * A block that a target cannot remember as sampled has no allocation and no
+ * free.  Any other lost record may have been a free.
  */
 const char *
 page_lost_means(const struct nodes_look *look)
@@ -443,7 +437,6 @@ append_seconds(char *out, size_t cap, int64_t ms, int64_t span,
 	base_append(out, cap, &len, "%s", unit);
 }
 
-/* The time line, in seconds since the capture began. */
 static void
 say_replay(const struct nodes_look *look, struct page_state *st)
 {
@@ -595,7 +588,6 @@ say_unreachable(const struct page *page, const struct page_view *v,
 		append_notice(st, "Enter tries now");
 }
 
-/* A snapshot is on its way, or the page itself was stopped. */
 static void
 say_stale(const struct page *page, const struct page_view *v,
     struct page_state *st)
@@ -639,7 +631,6 @@ say_loss_word(const struct nodes_look *look, struct page_state *st)
 	st->plain = false;
 }
 
-/* Records since the pause are counted; the picture does not show them. */
 static void
 say_paused(const struct page *page, const struct page_view *v,
     struct page_state *st)

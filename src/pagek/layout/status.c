@@ -1,4 +1,3 @@
-/* The status line, in the longest form that fits, and the cost of a cycle. */
 #include <stdio.h>
 #include <string.h>
 
@@ -213,8 +212,6 @@ page_sample(struct page *page, const struct page_view *v)
 	}
 	numbers->counted = true;
 }
-
-/* --- the line ----------------------------------------------------------- */
 
 struct strip {
 	char text[512];

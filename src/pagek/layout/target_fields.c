@@ -6,8 +6,6 @@
 #include "layout.h"
 #include "fields.h"
 
-/* --- parts of several rows ------------------------------------------------ */
-
 static bool
 get_exit(const void *row, size_t at, struct field_value *v)
 {
@@ -52,8 +50,6 @@ get_estimated(const void *row, size_t at, struct field_value *v)
 	v->n = v->n != 0;
 	return true;
 }
-
-/* --- counters ------------------------------------------------------------- */
 
 static bool
 get_counter(const void *row, size_t at, struct field_value *v)
@@ -212,8 +208,6 @@ static const struct field node_counters[] = {
 };
 const struct field_table page_node_counters = FIELD_TABLE(node_counters);
 
-/* --- of a session --------------------------------------------------------- */
-
 #define LOOK(member) offsetof(struct nodes_look, member)
 
 const char *
@@ -298,8 +292,6 @@ static const struct field look_loss[] = {
 };
 const struct field_table page_look_loss = FIELD_TABLE(look_loss);
 
-/* --- counts of list and keeper -------------------------------------------- */
-
 #define COUNTS(member) .via = FIELD_VIA(page_counts_row, counts), \
 	    .at = offsetof(struct blklist_counts, member)
 #define SEEN(member) .via = FIELD_VIA(page_counts_row, look), \
@@ -345,13 +337,10 @@ static const struct field page_counts[] = {
 };
 const struct field_table page_counts_fields = FIELD_TABLE(page_counts);
 
-/* --- targets -------------------------------------------------------------- */
-
 #define ROW(member) offsetof(struct page_target_row, member)
 
 FIELD_GET(get_pid, page_target_row, i, r->pid, r->pid > 0)
 
-/* A counter of the row, by enum wire_number. */
 static bool
 get_counted(const void *row, size_t at, struct field_value *v)
 {
@@ -407,8 +396,6 @@ get_rate(const void *row, size_t at, struct field_value *v)
 
 FIELD_GET(get_records_rate, page_target_row, n,
     per_second(r, r->allocs + r->frees), r->ms > 0)
-
-/* --- cells of targets ----------------------------------------------------- */
 
 static void
 clock_cell(const void *row, char out[FIELD_CELL])
@@ -556,8 +543,6 @@ static const struct field tree_fields[] = {
 	{ .key = "ended", .get = field_u64, .at = SUM(ended) },
 };
 static const struct field_table tree_table = FIELD_TABLE(tree_fields);
-
-/* --- the table of targets ------------------------------------------------- */
 
 #define LISTED PAGE_TARGET_LISTED
 #define WATCHED PAGE_TARGET_WATCHED
@@ -710,7 +695,6 @@ static const struct field targets[] = {
 };
 const struct field_table page_target_fields = FIELD_TABLE(targets);
 
-/* As the report: why it is not complete, else what there is to say of its state. */
 static const char *
 listed_reason(const struct nodes_target *t)
 {

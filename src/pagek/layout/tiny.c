@@ -1,4 +1,3 @@
-/* Tiny terminals: node, state and count on one line, or below one another. */
 #include <stdio.h>
 #include <string.h>
 

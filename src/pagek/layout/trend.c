@@ -1,4 +1,4 @@
-/* The last minute.  The keeper also counts requests undone before listing. */
+/* The keeper also counts requests that are undone before listing. */
 #include <stdlib.h>
 
 #include "layout.h"

@@ -1,4 +1,3 @@
-/* The lines above the rows of the wide page K, from 80 columns on. */
 #include <stdio.h>
 #include <string.h>
 
@@ -129,7 +128,6 @@ page_wide_title(struct page *page, const struct page_view *v,
 #define OFFS_COLS 11
 #define MARK_AT 9	/* "   mark: " */
 
-/* There is room for `cols` more, and for OFFS. */
 static bool
 fits(const struct page_picture *pic, int cols)
 {

@@ -32,7 +32,6 @@ page_text_base(struct wire_text t)
 
 	while (i > 0 && t.s[i - 1] != '/')
 		i--;
-	/* A path that ends in a slash stays as it is. */
 	if (i < t.len) {
 		t.s += i;
 		t.len -= i;

@@ -4,16 +4,15 @@
  * Vocabulary
  *	call	a line of a stack: a frame's function, one that was inlined in it,
  *		or a frame without a name.
- *	origin	the innermost call that is not skipped, or the outermost if all
- *		are.
- *	place	a frame's address in its module: "libfoo.so+0x1f30".
+ *	call	a line of a stack: a frame's function, one inlined in it, or a bare frame.
+ *	origin	the innermost call that is not skipped, else the outermost.
  *
  * Example
  *	if (page_calls_begin(&calls, v, b->caller))
  *		while (page_calls_next(&calls, &call))
  *			page_call_function(&call, name, sizeof name);
  *
- * All texts are outside text.  A call borrows from the view until the next news.
+ * Texts are outside text; a call borrows from the view until the next news.
  */
 #ifndef PAGEK_CALLS_H
 #define PAGEK_CALLS_H
@@ -68,8 +67,8 @@ enum wire_type_from page_calls_type(const struct page_view *, uint64_t caller,
     char *out, size_t cap);
 
 /*
- * Writes "function  file:line" in `width` columns.  If it is too long, drops the
- * parameters, then cuts the name, then drops the place.
+ * "function file:line" in `width` columns: drops parameters, the name's end,
+ * the place.
  */
 void page_put_name(const char *function, const char *where, int width,
     struct page_picture *);

@@ -1,4 +1,3 @@
-/* Cells of a block's row, for both layouts and `pagek list`. */
 #include <string.h>
 #include <time.h>
 
@@ -291,7 +290,6 @@ page_cell_date(int64_t wall_ms, bool utc, char out[PAGE_DATE_TEXT])
 		out[0] = '\0';
 }
 
-/* The zone's name if it is one word. */
 static const char *
 zone_name(const struct tm *tm)
 {
@@ -361,8 +359,6 @@ page_target_text(const struct nodes_look *look, char out[PAGE_TARGET_TEXT])
 		    (int)look->target.pid);
 }
 
-/* --- rows of `pagek list` ----------------------------------------------- */
-
 static bool
 classic_text(const struct page *page)
 {
@@ -385,7 +381,6 @@ page_row_heading(const struct page *page, char *out, size_t cap)
 		    touches->ranges > 0 ? " TOUCH           " : "");
 }
 
-/* Appends safe text, padded to `cols`. */
 static void
 append_name(const struct page *page, char *out, size_t cap, size_t *len,
     const char *name, int cols)
@@ -432,7 +427,6 @@ put_size(enum page_units units, uint64_t size, char *out, size_t cap,
 	base_append(out, cap, len, " %*s", SIZE_COLUMNS, text);
 }
 
-/* The columns of a block's row. */
 static void
 free_row_text(const struct page *page, const struct page_view *v,
     const struct blk *b, char *out, size_t cap)

@@ -3,15 +3,11 @@
  * key.
  *
  * Vocabulary
- *	page	what a person looks at: K, memory blocks; over it G, the nodes of
- *		the table, and H, the difference to the mark.
- *	layout	classic (the note's 33 columns) or wide (from 80 columns on; more
- *		from 120 on).
+ *	page	a letter: K, memory blocks; over it G, nodes, and H, differences.
+ *	layout	classic (the note's 33 columns) or wide (from 80 columns on).
  *	groups	blocks summed by what they have in common: rows instead of blocks.
- *	picture	the text of a page, line by line, made without curses: screen,
- *		--once, -b and the tests show the same one.
- *	mark	of a run of columns: its meaning (new, lost, cursor).  The screen
- *		gives it an attribute.
+ *	picture	the lines of a page, made without curses: the same on a screen and in text.
+ *	mark	the meaning of a run of columns (new, lost, cursor); the screen gives it an attribute.
  *	OFFS	offset of the first row shown, in the current order.
  *
  * Files
@@ -122,7 +118,6 @@ struct page_trend;
 
 #define PAGE_COUNTERS 16
 
-/* Where a page stood. */
 struct page_place {
 	uint64_t offs, cursor;
 };
@@ -155,7 +150,6 @@ enum page_medium {
 	PAGE_SCREEN_COPY,		/* what the screen shows, without these */
 };
 
-/* When rows keep their places while their values change. */
 struct page_freeze {
 	bool held;			/* `z`: until the next z */
 	struct mono until;		/* a cursor key: until then, on the view's clock */
@@ -180,7 +174,6 @@ struct page_cursor {
 	uint64_t addr, seq;
 };
 
-/* The session's state, and since when. */
 struct page_state_since {
 	bool known;
 	enum nodes_state is;
@@ -188,7 +181,6 @@ struct page_state_since {
 	int64_t opened_wall_ms;		/* node's clock when first seen live */
 };
 
-/* Counters of status lines and diagnostics. */
 struct page_numbers {
 	/* Counters: last values, and when they changed (the node's ms). */
 	bool counted;
@@ -269,8 +261,8 @@ page_is_on_screen(const struct page *page)
 void page_row_heading(const struct page *, char *out, size_t cap);
 
 /*
- * Column DESCR: the requester's name, or the name of the block's type, or "?".
- * Outside text, borrowed until the next apply.
+ * The requester's name, or the type's, or "?"; outside text, valid until the
+ * next apply.
  */
 const char *page_descr(const struct nodes_look *, const struct blk *);
 

@@ -1,4 +1,3 @@
-/* Callers and callees of a function, summed by the last pass of groups. */
 #include <errno.h>
 #include <string.h>
 
@@ -182,7 +181,6 @@ put_heading(const char *text, struct page_picture *pic)
 	picture_mark(pic, 0, picture_col(pic), PAGE_NEW);
 }
 
-/* Rows of callers or of callees; `first` is the first one's number. */
 static void
 put_callers(struct page_callers *k, const struct page_view *v, uint64_t of,
     const struct profile_group *row, size_t n, int first, int *line,

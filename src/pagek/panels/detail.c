@@ -1,4 +1,4 @@
-/* A block's detail.  When the block is freed, it shows what was known. */
+/* When the block is freed, it shows what was known. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,8 +24,6 @@
 #define FOOT_LINES 4
 #define FUNCTION_LINES 2
 #define TO_THE_END (1 << 20)
-
-/* --- the block ---------------------------------------------------------- */
 
 static void
 requester(const struct nodes_look *look, const struct blk *b, char out[16])
@@ -68,7 +66,6 @@ is_in_list(const struct page_detail *d, const struct nodes_look *look,
 	return !*again;
 }
 
-/* Notes whether the block was freed; in a paused picture it is not. */
 static void
 follow_block(struct page_detail *d, const struct page_view *v)
 {
@@ -86,8 +83,6 @@ follow_block(struct page_detail *d, const struct page_view *v)
 		d->freed_ms = v->look->now_ms;
 	}
 }
-
-/* --- the cursor ---------------------------------------------------------- */
 
 /* The number of calls, and in *at that of the cursor's call. */
 static int
@@ -111,7 +106,6 @@ count_calls(const struct page_detail *d, const struct page_view *v, int *at)
 	return i;
 }
 
-/* Call number n, which must exist. */
 static void
 nth_call(const struct page_detail *d, const struct page_view *v, int n,
     struct page_call *c)
@@ -258,7 +252,6 @@ page_detail_scroll(struct page_detail *d, int delta)
 	d->bring = delta;
 }
 
-/* Notes that call or block number i is at that line. */
 static void
 note_line(struct page_detail *d, int line, int i)
 {
@@ -283,8 +276,6 @@ bring_cursor(struct page_detail *d, const struct page_view *v)
 		put_cursor_at(d, v, d->in_sight, count_calls(d, v, &at));
 	return out;
 }
-
-/* --- its record ----------------------------------------------------------- */
 
 static void
 put_label(const char *label, struct page_picture *pic)
@@ -429,7 +420,6 @@ put_size(const struct page_detail *d, const struct page_view *v,
 		    code < REC_OVERHEAD_MOST ? "about " : "at least ", used);
 }
 
-/* "; for app::Row (by a template argument)", if it is known. */
 static void
 put_ctype(const struct page_detail *d, const struct page_view *v,
     struct page_picture *pic)
@@ -574,8 +564,6 @@ put_record(const struct page_detail *d, const struct page *page,
 	}
 }
 
-/* --- its stacks ----------------------------------------------------------- */
-
 static const char *
 suffix(const struct page_call *c)
 {
@@ -667,8 +655,6 @@ put_calls(struct page_detail *d, struct page_calls *calls,
 	}
 }
 
-/* --- why names are missing ---------------------------------------------- */
-
 static const struct {
 	const char *before, *after;
 } reasons[WIRE_KNOWN] = {
@@ -683,7 +669,6 @@ static const struct {
 	[WIRE_K_NO_READER] = { "the node has no reader of symbols", NULL },
 };
 
-/* The sentence for a frame; "" when all is known. */
 static void
 reason_text(const struct page_call *c, char *out, size_t cap)
 {
@@ -810,15 +795,12 @@ put_freeing_stack(const struct page_detail *d, const struct page_view *v,
 	put_sentence(end_text(v->freed->caller, &calls), pic);
 }
 
-/* --- its neighbours in memory and in time --------------------------------- */
-
 static int
 addr_cols(const struct page_view *v)
 {
 	return v->look->classic ? 8 : 12;
 }
 
-/* "7f3c04001040      1,024 malloc" */
 static void
 put_blk(const struct page_view *v, const struct blk *b,
     struct page_picture *pic)
@@ -830,8 +812,6 @@ put_blk(const struct page_view *v, const struct blk *b,
 	    (unsigned long long)b->addr, size);
 	picture_text(pic, page_descr(v->look, b), 8, PICTURE_LEFT);
 }
-
-/* --- memory ------------------------------------------------------------- */
 
 bool
 page_detail_neighbour(const struct page_detail *d, const struct page_view *v,
@@ -934,8 +914,6 @@ put_memory(const struct page_detail *d, const struct page_view *v,
 	put_neighbour(d, v, true, pic);
 }
 
-/* --- history ------------------------------------------------------------ */
-
 static void
 put_life_end(const struct page_detail *d, const struct page_view *v,
     const struct nodes_life *l, bool last, struct page_picture *pic)
@@ -1024,8 +1002,6 @@ put_history(const struct page_detail *d, const struct page *page,
 		put_life(d, page, v, &l->life[i], i + 1 == l->n, pic);
 }
 
-/* --- siblings ----------------------------------------------------------- */
-
 static void
 put_other(struct page_detail *d, const struct page_view *v,
     const struct blk *b, int i, bool beside, struct page_picture *pic)
@@ -1058,7 +1034,6 @@ put_other(struct page_detail *d, const struct page_view *v,
 	}
 }
 
-/* "2 of its cycle, thread and callers", "; 256 listed" */
 static void
 put_count(uint64_t all, size_t listed, const char *what,
     struct page_picture *pic)
@@ -1102,8 +1077,6 @@ put_siblings(struct page_detail *d, const struct page_view *v,
 		put_other(d, v, &f->beside[i], n++, true, pic);
 }
 
-/* --- the whole ---------------------------------------------------------- */
-
 static void
 put_source(const struct page_source *s, struct page_picture *pic)
 {
@@ -1124,7 +1097,6 @@ put_source(const struct page_source *s, struct page_picture *pic)
 		picture_mark_line(pic, PAGE_STALE);
 }
 
-/* "/src/zmalloc.c:112  newer than redis-server" */
 static void
 put_file(const struct page_call *c, const struct page_source *s,
     struct page_picture *pic)
@@ -1191,7 +1163,6 @@ put_foot(const struct page_detail *d, const struct page_view *v,
 		picture_line(pic);
 }
 
-/* Cuts the picture to the window; the foot stays. */
 static void
 cut_lines(struct page_detail *d, struct page_picture *pic, int window, int foot)
 {
@@ -1221,7 +1192,6 @@ search_siblings(struct page_detail *d, const struct page_view *v)
 		d->on_sibling = false;
 }
 
-/* Composes all lines; the last ones are the foot. */
 static int
 compose_lines(struct page_detail *d, const struct page *page,
     const struct page_view *v, const struct page_source *source, int cols,

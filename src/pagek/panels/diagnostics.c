@@ -21,8 +21,6 @@
 #define FOLD_AT 4	/* where an explanation continues below its line */
 #define ROOMY_COLS 60	/* has room for explanations */
 
-/* --- costs ---------------------------------------------------------------- */
-
 /* Up to COST_STEPS each microsecond has a bucket, then they double in width. */
 static size_t
 bucket_of(uint64_t us)
@@ -162,8 +160,6 @@ page_costs_put(const struct page_costs *c, const struct page *page,
 	put_no_free(page_free_why(page, look), pic);
 }
 
-/* --- the page, its link and its names ----------------------------------- */
-
 struct diag_row {
 	const struct page_diag *d;
 	const struct page_diag_from *from;
@@ -258,8 +254,6 @@ static const struct field names_fields[] = {
 	    .get = get_pending, .gauge = true },
 };
 static const struct field_table names_table = FIELD_TABLE(names_fields);
-
-/* --- the session and its list ------------------------------------------- */
 
 FIELD_GET(get_free_entries, blklist_counts, n, r->aRecMax - r->aRecActive,
     true)
@@ -465,7 +459,6 @@ number_text(enum field_unit unit, uint64_t n, char out[32])
 	}
 }
 
-/* There is room for the time of a change; without it the mark says so. */
 static bool
 has_moved(const struct page_picture *pic)
 {

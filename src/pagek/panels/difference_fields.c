@@ -1,4 +1,3 @@
-/* The fields of a group of the difference, in every format, and on page H. */
 #include <stdio.h>
 #include <string.h>
 

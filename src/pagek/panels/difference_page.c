@@ -1,4 +1,3 @@
-/* Page H: groups by net, or blocks: new (oldest first), grown, moved, freed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +9,6 @@
 
 static const char *const view_names[DIFF_VIEWS] = { "all", "new", "freed",
 	"grown" };
-
-/* --- which rows ----------------------------------------------------------- */
 
 bool
 page_diff_lets(const struct page_diff *d, const struct difference_group *g)
@@ -30,7 +27,6 @@ page_diff_lets(const struct page_diff *d, const struct difference_group *g)
 
 #define LISTS 4
 
-/* The lists of blocks that the view has; returns how many. */
 static int
 lists_of(const struct page_diff *d, const struct difference *s,
     const struct difference_blocks *list[LISTS])
@@ -137,7 +133,6 @@ key_at(const struct page_diff *d, const struct difference *s, size_t at,
 	return g != NULL;
 }
 
-/* The row with the cursor's key, or as many as there are rows. */
 static size_t
 find_key(const struct page_diff *d, const struct difference *s)
 {
@@ -179,8 +174,6 @@ follow_row(struct page_diff *d, const struct difference *s)
 	if (d->has_key && d->rows > 0)
 		note_key(d, s);
 }
-
-/* --- keys ----------------------------------------------------------------- */
 
 static void
 to_top(struct page_diff *d)
@@ -294,8 +287,6 @@ page_diff_open(struct page_diff *d, struct page *page,
 	return true;
 }
 
-/* --- blocks --------------------------------------------------------------- */
-
 #define BLOCK_COLS 55	/* before the function */
 
 const char *
@@ -350,8 +341,6 @@ put_block(const struct page_view *v, const struct difference_block *row,
 		    pic);
 }
 
-/* --- rows ----------------------------------------------------------------- */
-
 static void
 put_rows(struct page_diff *d, const struct page *page,
     const struct page_view *v, const struct difference *s, int room,
@@ -384,8 +373,6 @@ put_rows(struct page_diff *d, const struct page *page,
 	free(words);
 }
 
-/* --- above the rows ------------------------------------------------------- */
-
 #define TARGET_COLS 60		/* narrower pages do not name the target */
 #define SUM_TEXT 64
 #define STATE_TEXT (sizeof ((struct page_state *)NULL)->word + 2)
@@ -404,8 +391,8 @@ sum_text(const struct page_view *v, double blocks, double bytes,
 }
 
 /*
- * Blocks at the mark: "1,496 KiB/2,543".  With a filter ">=" if some were freed
- * before it could judge them, and "?" if it judged none.
+ * "1,496 KiB/2,543" at the mark; with a filter ">=" if blocks were freed
+ * before it judged them, "?" if it judged none.
  */
 static void
 was_text(const struct page *page, const struct page_view *v,
@@ -468,7 +455,6 @@ counts_text(const struct page_diff *d, const struct page *page,
 		    "shrunk or moved");
 }
 
-/* "  ENDED 15:03:58 signal 11"; "" while the target is live. */
 static void
 state_text(const struct page *page, const struct page_view *v, int cols,
     char out[STATE_TEXT])
@@ -644,8 +630,6 @@ put_head(const struct page_diff *d, const struct page *page,
 	picture_text(pic, text, pic->cols, PICTURE_FREE);
 }
 
-/* --- the whole ------------------------------------------------------------ */
-
 static void
 put_bar(const struct page_diff *d, int rows, struct page_picture *pic)
 {
@@ -715,7 +699,7 @@ compose(struct page_diff *d, struct page *page, const struct page_view *v,
 		put_bar(d, rows, pic);
 }
 
-/* Tells the comparison which rows are wanted.  NULL: there is no mark (any more). */
+/* NULL: there is no mark. */
 static struct difference *
 request_rows(struct page_diff *d, struct page *page, const struct page_view *v)
 {

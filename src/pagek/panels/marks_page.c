@@ -1,4 +1,3 @@
-/* The named marks of a stream: as rows of an overlay, and in every format. */
 #include <stdio.h>
 #include <string.h>
 
@@ -48,7 +47,6 @@ static const struct field marks[] = {
 };
 const struct field_table page_mark_fields = FIELD_TABLE(marks);
 
-/* As many as the longest name has. */
 static int
 name_columns(const struct nodes_marks *m, const struct page_picture *pic)
 {
@@ -61,7 +59,6 @@ name_columns(const struct nodes_marks *m, const struct page_picture *pic)
 	return most < pic->cols - NAME_MIN ? most : pic->cols;
 }
 
-/* Beside the name, as far as there is room. */
 static const struct {
 	enum { TIME = 1, BLOCKS, LIVE, BY } field;
 	int width;		/* 0: the rest */

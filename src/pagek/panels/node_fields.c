@@ -1,4 +1,3 @@
-/* The fields of nodes, and of the targets in their answers. */
 #include <stdio.h>
 #include <string.h>
 

@@ -10,8 +10,6 @@
 #define FOOT_ROWS 8		/* from here on there is a line about the cursor's node ... */
 #define TALL_ROWS 16		/* ... and from here on two */
 
-/* --- how a node is -------------------------------------------------------- */
-
 static const struct {
 	const char *name;
 	const char *counted, *briefly;	/* after a number, in line 1 */
@@ -72,9 +70,6 @@ page_how_text(const struct nodes_surveyed *r, char out[PAGE_HOW_TEXT])
 	}
 }
 
-/* --- cells ---------------------------------------------------------------- */
-
-/* A line of the page: a node, or a target of an open node. */
 struct entry {
 	const struct nodes_surveyed *row;
 	const struct nodes_surveyed_target *target;	/* NULL: the node */
@@ -352,8 +347,6 @@ put_line(const struct layout *lay, const struct entry *l, bool cursor,
 		picture_mark_line(pic, PAGE_CURSOR);
 }
 
-/* --- lines ---------------------------------------------------------------- */
-
 static bool
 is_open(const struct page_nodes *p, const struct nodes_surveyed *r)
 {
@@ -406,7 +399,7 @@ note_row(struct page_nodes *p, const struct entry *l, size_t at)
 	p->line = at;
 }
 
-/* The cursor's line; its node if the target is gone; else where it was. */
+/* The cursor's line; its node if the target is gone; else the old line. */
 static size_t
 find_line(const struct page_nodes *p, const struct nodes_surveyed *const *row,
     size_t n)
@@ -530,8 +523,6 @@ page_nodes_unfold_all(struct page_nodes *p,
 		unfold(p, row[i]);
 }
 
-/* --- the page ------------------------------------------------------------- */
-
 static void
 put_title(const struct nodes_surveyed *const *row, size_t n,
     struct page_picture *pic)
@@ -561,7 +552,6 @@ put_title(const struct nodes_surveyed *const *row, size_t n,
 	picture_text(pic, text, pic->cols - picture_col(pic), PICTURE_FREE);
 }
 
-/* The parts of the cursor's node that its row has no room for. */
 static void
 about_text(const struct nodes_surveyed *r, char *text, size_t cap)
 {

@@ -11,7 +11,6 @@
 #define INDENT 2
 #define KEYS_COLS 110		/* a narrower tree has no room for keys and remarks */
 
-/* A target's line. */
 struct row {
 	const struct nodes_target *t;
 	const struct nodes_branch *b;
@@ -112,8 +111,8 @@ put_state(const struct row *row, int width, struct page_picture *pic)
 }
 
 /*
- * From left to right.  The lowest ranks get room first, the name the rest too.
- * A column of a tree is shown where any target has others below it.
+ * The lowest ranks get room first.  A tree's column is shown if any target has
+ * others below it.
  */
 static const struct column {
 	const char *title;
@@ -189,7 +188,6 @@ page_targets_before(const struct nodes_target *x, const struct nodes_target *y)
 	return x->index > y->index;
 }
 
-/* Its own remarks, and what its tree lacks. */
 static void
 row_remarks(const struct row *row, char out[PAGE_REMARKS_TEXT])
 {

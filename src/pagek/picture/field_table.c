@@ -6,8 +6,6 @@
 
 #include "field_table.h"
 
-/* --- members -------------------------------------------------------------- */
-
 static const void *
 member(const void *row, size_t at)
 {
@@ -103,8 +101,6 @@ field_value(const struct field *f, const void *row, struct field_value *v)
 	return row != NULL && f->get(row, f->at, v);
 }
 
-/* --- text ----------------------------------------------------------------- */
-
 static void
 time_text(int64_t wall_ms, char out[FIELD_TEXT_MAX])
 {
@@ -165,8 +161,6 @@ field_text(enum field_kind kind, const struct field_value *v,
 	}
 }
 
-/* --- the values of a row -------------------------------------------------- */
-
 static void
 walk_fields(const struct field_table *t, unsigned subset, const char *prefix,
     const void *row, field_leaf leaf, void *arg)
@@ -203,8 +197,6 @@ field_walk(const struct field_table *t, unsigned subset, const void *row,
 {
 	walk_fields(t, subset, "", row, leaf, arg);
 }
-
-/* --- columns -------------------------------------------------------------- */
 
 bool
 field_has_column(const struct field *f, unsigned subset)
@@ -255,7 +247,6 @@ column_of_rank(const struct field_table *t, unsigned subset, int rank)
 	return NULL;
 }
 
-/* Sorted by place, then by the table's order. */
 static void
 insert_column(struct field_plan *plan, const struct field *f)
 {
@@ -295,8 +286,6 @@ field_plan(const struct field_table *t, unsigned subset, int cols,
 		insert_column(plan, f);
 	}
 }
-
-/* --- chosen fields -------------------------------------------------------- */
 
 bool
 field_is_key_of(const char *key, const char *name)
@@ -373,7 +362,6 @@ add_name(void *arg, const struct field *f, const char *name, const void *row)
 	names->n++;
 }
 
-/* Suggests the nearest name, or lists all names. */
 static void
 suggest_names(const struct names *names, const char *name, char *why, size_t cap)
 {

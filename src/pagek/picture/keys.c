@@ -36,7 +36,6 @@ static const struct key keys[] = {
 #undef GROUP
 };
 
-/* Keys that the user has bound. */
 static struct {
 	int code;
 	enum page_action action;
@@ -108,7 +107,6 @@ page_keys_unbind(void)
 	bar.valid = false;
 }
 
-/* At most max keys of an action. */
 static size_t
 codes_of(const struct key *k, int *out, size_t max)
 {
@@ -125,8 +123,6 @@ codes_of(const struct key *k, int *out, size_t max)
 			out[n++] = bound[i].code;
 	return n;
 }
-
-/* --- words of actions ----------------------------------------------------- */
 
 static void
 make_word(const struct key *k, char out[PAGE_ACTION_WORD])
@@ -211,8 +207,6 @@ page_key_utf8(int code, char utf8[5])
 	utf8[n] = '\0';
 }
 
-/* --- key bar ------------------------------------------------------------ */
-
 #define NAMES_TEXT 11		/* fits before HELP_AT */
 
 /* "s sort", with the key that is bound to it; "": there is none. */
@@ -265,7 +259,6 @@ make_bar(void)
 	bar.valid = true;
 }
 
-/* covered: keys that mean the same in an overlay. */
 static bool
 is_in_bar(const struct bar_word *w, int rank, bool covered)
 {
@@ -332,8 +325,6 @@ page_key_bar_code(int cols, int col, bool covered)
 	}
 	return PAGE_KEY_NONE;
 }
-
-/* --- help --------------------------------------------------------------- */
 
 #define HELP_AT 13		/* column behind the names */
 
@@ -415,9 +406,6 @@ page_keys_help(struct page_picture *pic, enum page_keys group)
 	}
 }
 
-/* --- names of keys -------------------------------------------------------- */
-
-/* Keys without a printable character. */
 static const struct {
 	const char *name;
 	int code;
@@ -510,8 +498,6 @@ page_key_one(int code)
 		return PAGE_KEY_BACKSPACE;
 	return code;
 }
-
-/* --- what keys send ------------------------------------------------------- */
 
 /*
  * Sequences are "O" and a letter; "[", parameters, and a letter or ~; or "[[A"

@@ -1,7 +1,6 @@
 /*
- * Texts are stored in chunks that never move, so a line can be borrowed while the
- * next is written; the chunks are reused by the next picture.  A column takes at
- * most four bytes, because characters of width 0 are replaced.
+ * Lines are in chunks that never move, for reuse.  A column takes at most four
+ * bytes.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -211,7 +210,6 @@ char_cols(uint32_t cp)
 	return w > 0 ? w : 0;
 }
 
-/* The number of leading ASCII bytes, one column each. */
 static size_t
 ascii_run(const char *text, size_t len)
 {
@@ -228,10 +226,7 @@ ascii_run(const char *text, size_t len)
 	return n;
 }
 
-/*
- * Adds at most `width` columns of safe text; returns the columns added.
- * Characters of width 0 become '?'.
- */
+/* Adds at most `width` columns of safe text; returns the columns added. */
 static int
 add_text(struct page_picture *pic, const char *text, size_t len, int width)
 {
@@ -282,8 +277,8 @@ is_in_number(const char *text, size_t len, size_t blank)
 }
 
 /*
- * Bytes of safe text that fit a line of `cols`, broken at a blank; near the end
- * of the line at two, which are between parts, as in "0 freed   view: all".
+ * Bytes that fit a line, broken at a blank; near its end at two, which
+ * separate parts.
  */
 static size_t
 line_bytes(const char *text, size_t len, int cols)
@@ -326,7 +321,7 @@ go_on_below(struct page_picture *pic)
 	pic->store->fold = at;
 }
 
-/* As add_text() in several lines.  A word is broken if it fills a line. */
+/* As add_text() in several lines; breaks a word that fills a line. */
 static void
 add_folded(struct page_picture *pic, const char *text, size_t len)
 {
@@ -580,8 +575,6 @@ picture_entry(struct page_picture *pic, const char *name, int at,
 	}
 }
 
-/* --- lists longer than the screen ----------------------------------------- */
-
 /* How many bytes of safe text fit into so many columns; *col: their columns. */
 static size_t
 bytes_in(const char *text, int cols, int *col)
@@ -716,7 +709,6 @@ page_list_edges(const struct page_list *l, size_t n, struct page_picture *pic)
 		page_scroll_mark(pic, last, true);
 }
 
-/* The last keys that fit; they are separated by two blanks. */
 static const char *
 fitting_keys(const char *keys, int room)
 {
@@ -746,11 +738,8 @@ page_overlay_bar(const char *keys, int rows, struct page_picture *pic)
 	picture_put(pic, fitting_keys(keys, pic->cols));
 }
 
-/* --- drawings ------------------------------------------------------------- */
-
 #define EIGHTHS 8
 
-/* Heights of a point, and lengths of a bar's last column. */
 static const char *const height[EIGHTHS + 1] = {
 	" ", "\xe2\x96\x81", "\xe2\x96\x82", "\xe2\x96\x83", "\xe2\x96\x84",
 	"\xe2\x96\x85", "\xe2\x96\x86", "\xe2\x96\x87", "\xe2\x96\x88",
@@ -836,8 +825,6 @@ picture_bar(struct page_picture *pic, double share, int width)
 	picture_to(pic, end);
 }
 
-/* --- sizes ---------------------------------------------------------------- */
-
 static void
 size_in_k(uint64_t bytes, int width, char out[PAGE_SIZE_TEXT])
 {
@@ -849,7 +836,7 @@ size_in_k(uint64_t bytes, int width, char out[PAGE_SIZE_TEXT])
 		snprintf(out, PAGE_SIZE_TEXT, "%u", (unsigned)bytes);
 		return;
 	}
-	/* Rounded down: a size below a limit must not look like the limit. */
+	/* Rounded down: a size must not look like a limit that it is below. */
 	while (i + 2 < sizeof letters && whole >= UINT64_C(1024) * 1024) {
 		whole /= 1024;
 		i++;

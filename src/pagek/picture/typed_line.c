@@ -15,8 +15,6 @@ line_set(struct typed_line *line, const char *text)
 	line->at = len;
 }
 
-/* --- the cursor --------------------------------------------------------- */
-
 static bool
 combines(const char *text)
 {
@@ -34,7 +32,6 @@ char_len(const char *text)
 	return n > 0 ? n : 1;
 }
 
-/* The start of the character before `at`, and the end of the character there. */
 static size_t
 char_before(const struct typed_line *line, size_t at)
 {
@@ -71,8 +68,6 @@ word_before(const struct typed_line *line)
 		at--;
 	return at;
 }
-
-/* --- changes ------------------------------------------------------------ */
 
 static enum line_did
 cut_bytes(struct typed_line *line, size_t from, size_t to)
@@ -146,8 +141,6 @@ line_key(struct typed_line *line, int code)
 	}
 }
 
-/* --- what is shown ------------------------------------------------------ */
-
 static int
 width_of(const struct typed_line *line, size_t from, size_t to, bool ascii)
 {
@@ -181,8 +174,6 @@ line_shown(const struct typed_line *line, int cols, bool ascii)
 	}
 	return from;
 }
-
-/* --- completion --------------------------------------------------------- */
 
 void
 line_words_add(struct line_words *w, const char *word)
@@ -220,7 +211,6 @@ by_word(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The length of the common prefix, in whole characters. */
 static size_t
 common_prefix(const struct line_words *w)
 {

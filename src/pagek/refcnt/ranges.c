@@ -1,4 +1,3 @@
-/* Ranges of pages, of blocks and others. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -43,8 +42,6 @@ end_of(const struct refcnt_range *r)
 {
 	return r->vaddr + r->len;
 }
-
-/* --- blocks ------------------------------------------------------------------------ */
 
 static uint64_t
 last_of(const struct blk *b)
@@ -117,8 +114,6 @@ page_ranges_add_block_at(struct page_ranges *r, const struct blklist *list,
 	return -ENOENT;
 }
 
-/* --- fewer ranges -------------------------------------------------------------------- */
-
 static int
 by_address(const void *a, const void *b)
 {
@@ -135,7 +130,6 @@ by_size(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-/* Joins ranges with at most so many bytes between them. */
 static void
 join(struct page_ranges *p, uint64_t most)
 {

@@ -1,7 +1,4 @@
-/*
- * Brings the counts of a target in portions, for a page takes 10 times the memory on
- * its way, and switches counting.
- */
+/* In portions, for a page takes 10 times the memory on its way. */
 #include <errno.h>
 #include <string.h>
 
@@ -10,8 +7,6 @@
 
 #define PORTION 16384		/* pages */
 #define GAP 16			/* pages between two blocks that are counted with them */
-
-/* --- reading ------------------------------------------------------------------------ */
 
 static void
 begin_copy(struct refcnt_reader *r)
@@ -96,7 +91,6 @@ take_portion(struct refcnt_reader *r, const struct nodes_refcnt *t)
 	return err;
 }
 
-/* True if pages are left for another portion. */
 static bool
 has_more(struct refcnt_reader *r, bool first)
 {
@@ -148,8 +142,6 @@ refcnt_reader_step(struct refcnt_reader *r, struct nodes_session *s)
 	return done != 0 ? done : ask_portion(r, s);
 }
 
-/* --- switching ------------------------------------------------------------------------ */
-
 void
 refcnt_switch_fini(struct refcnt_switch *w)
 {
@@ -180,8 +172,8 @@ is_wanted(const void *arg, const struct blk *b)
 }
 
 /*
- * Leaves out what is counted already: somebody else has asked for it, and it is not
- * to end with this wish.
+ * Leaves out blocks that somebody else counts: their counting must not end
+ * with this wish.
  */
 int
 refcnt_switch_blocks(struct refcnt_switch *w, const struct page_view *v,

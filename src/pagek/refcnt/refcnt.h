@@ -1,5 +1,6 @@
 /*
- * refcnt: references to pages of memory, as page R and `pagek stale` show them.
+ * refcnt: references to pages of memory, as page R and `pagek stale` show
+ * them.
  *
  *	runs.c		runs of pages: their order, filter and hint
  *	refcnt_fields.c	the fields of a run and of a page, and their columns
@@ -7,17 +8,17 @@
  *	ranges.c	ranges of pages: of blocks, joined until they are few
  *	reader.c	brings the counts of a target, and switches counting
  *
- * ../../refcnt/attribution.h tells which counts belong to which blocks.  The column
- * TOUCH of page K is page_cell_touch() of ../page/cells.c.  Another field is a row of
- * refcnt_fields.c and, to filter by it, one of refcnt_fields[] in ../../filter/fields.c.
+ * ../../refcnt/attribution.h tells whose counts are whose.  Column TOUCH is
+ * page_cell_touch() of ../page/cells.c.  Another field is a row of
+ * refcnt_fields.c and one of refcnt_fields[] in ../../filter/fields.c.
  *
  * Vocabulary
  *	run		neighbouring pages with the same counts: one line,
  *			"7f3c00402000+14" of that page and the 14 behind it.
  *	plane		hardware, extended or wide counters (refcnt.h).
  *	pegged		a counter at its maximum: it may have missed references.
- *	hint		the node that a page should move to: the one that refers to it
- *			by `diff` times more than its home, and `least` times at least.
+ *	hint		the node that refers to a page `diff` times more than its home,
+ *			and `least` times at least.
  *
  * Example
  *	struct refcnt_reader r = { .plane = REFCNT_WIDE };
@@ -113,8 +114,8 @@ enum refcnt_sort {
 extern const struct page_sort_row refcnt_sort_rows[REFCNT_SORTS];
 
 /*
- * Numbers fall, pages and homes rise; `reverse` reverses this.  Rows with equal keys are
- * in the order of pages; with equal counts, the hotter page comes first.
+ * Numbers fall, pages and homes rise; `reverse` reverses this.  Ties: by page;
+ * of equal counts, the hotter page first.
  */
 void refcnt_list_sort(struct refcnt_list *, enum refcnt_sort, bool reverse);
 
@@ -142,8 +143,8 @@ int page_ranges_add_blocks(struct page_ranges *, const struct blklist *,
 int page_ranges_add_block_at(struct page_ranges *, const struct blklist *,
     uint64_t addr);
 /*
- * Sorts them and joins those with so many bytes between them, then across the smallest
- * gaps until there are `most`.
+ * Sorts them, joins those with so many bytes between, then the smallest gaps
+ * until `most`.
  */
 int page_ranges_join(struct page_ranges *, uint64_t bytes, size_t most);
 /* Leaves out pages that are counted. */
@@ -171,9 +172,8 @@ struct refcnt_reader {
 };
 
 /*
- * Once a cycle: asks for the next part of a copy, or takes one.  1: the copy is
- * another one; 0: not yet; a negative errno, with `why`: it cannot be read, and the
- * next call begins anew.
+ * Once a cycle: asks for the next part, or takes one. 1: another copy; 0: not
+ * yet; a negative errno, with `why`: the next call begins anew.
  */
 int refcnt_reader_step(struct refcnt_reader *, struct nodes_session *);
 /* Another target. */
@@ -194,9 +194,9 @@ struct refcnt_switch {
 #define REFCNT_SWITCH_RANGES 256		/* of one switch */
 
 /*
- * The pages of the blocks that are at least as old, joined across small gaps to at
- * most REFCNT_SWITCH_RANGES ranges; blocks whose pages are counted are left out.  *pages: the
- * number of pages in these ranges.  -ENOMEM.
+ * The pages of blocks that are at least as old, joined to at most
+ * REFCNT_SWITCH_RANGES ranges; without pages counted already. *pages: their
+ * number.  -ENOMEM.
  */
 int refcnt_switch_blocks(struct refcnt_switch *, const struct page_view *,
     int64_t age_ms, uint64_t *pages);

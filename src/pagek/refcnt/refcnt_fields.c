@@ -1,4 +1,3 @@
-/* The fields of counted pages and of runs, for `pagek refcnt`, documents and page R. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +24,6 @@ is_counted(const struct refcnt_copy_page *p)
 	return (p->flags & REFCNT_VALID) != 0;
 }
 
-/* True if times of the node's clock can be converted to wall-clock time. */
 static bool
 has_clock(const struct refcnt_row *r)
 {
@@ -109,8 +107,6 @@ get_block(const void *row, size_t at, struct field_value *v)
 	return true;
 }
 
-/* --- counters ------------------------------------------------------------------------- */
-
 struct counter_row {
 	const struct refcnt_row *of;
 	unsigned counter;
@@ -163,8 +159,6 @@ get_counters(const void *row, size_t at, struct field_value *v)
 	return true;
 }
 
-/* --- columns of text ------------------------------------------------------------------ */
-
 FIELD_PRINT(page_cell, refcnt_row, "%012" PRIx64, refcnt_row_page(r)->vaddr)
 
 static void
@@ -190,7 +184,6 @@ count_cell(const void *row, char out[FIELD_CELL])
 		    (p->flags & REFCNT_SATURATED) != 0 ? "P" : "");
 }
 
-/* "n1:400 n0:20": the counts that are not 0. */
 static void
 nodes_cell(const void *row, char out[FIELD_CELL])
 {
@@ -265,8 +258,6 @@ notes_cell(const void *row, char out[FIELD_CELL])
 	    "not in memory " : "", (f & REFCNT_COARSE) != 0 ? "coarse " : "",
 	    (f & REFCNT_MOVED) != 0 ? "moved" : "");
 }
-
-/* --- columns of page R ------------------------------------------------------------------- */
 
 static void
 put_number(uint64_t n, int width, struct page_picture *pic)

@@ -18,8 +18,6 @@
 #define BLOCK_GAP 2
 #define BLOCK_LEAST 10		/* with fewer columns there is none */
 
-/* --- lines ------------------------------------------------------------------------ */
-
 int
 page_refcnt_take(struct page_refcnt *t, const struct refcnt_copy *copy,
     enum refcnt_plane plane)
@@ -59,8 +57,6 @@ page_refcnt_fini(struct page_refcnt *t)
 	filter_free(t->filter);
 	t->filter = NULL;
 }
-
-/* --- the cursor --------------------------------------------------------------------- */
 
 static uint64_t
 address_of(const struct page_refcnt *t, size_t i)
@@ -121,8 +117,6 @@ page_refcnt_filter_of(const struct refcnt_row *r, char *out, size_t cap)
 		from = first.addr;
 	snprintf(out, cap, "address>=%" PRIx64 " & address<%" PRIx64, from, to);
 }
-
-/* --- columns -------------------------------------------------------------------------- */
 
 struct columns {
 	struct field_plan of;
@@ -221,7 +215,6 @@ put_home(const struct refcnt_row *r, struct page_picture *pic)
 	picture_text(pic, text, HOME_COLS, PICTURE_RIGHT);
 }
 
-/* "2047P": pegged. */
 static void
 put_counter(const struct refcnt_row *r, unsigned i, struct page_picture *pic)
 {
@@ -237,7 +230,6 @@ put_counter(const struct refcnt_row *r, unsigned i, struct page_picture *pic)
 	picture_printf(pic, " %s%s", text, pegged ? "P" : "");
 }
 
-/* The block of these pages, or how many there are. */
 static void
 put_block(const struct refcnt_row *r, int width, struct page_picture *pic)
 {
@@ -288,9 +280,6 @@ put_row(const struct page_refcnt *t, const struct refcnt_line *line,
 		put_block(&r, c->block, pic);
 }
 
-/* --- above the rows --------------------------------------------------------------------- */
-
-/* "refs counts epochs", of each source. */
 static void
 sources_text(const struct refcnt_copy *c, char *out, size_t cap, size_t *len)
 {
@@ -393,8 +382,6 @@ put_head(const struct page_refcnt *t, const struct page_refcnt_head *h,
 	if (h->notice[0] != '\0')
 		picture_wrap(pic, h->notice, 2, PAGE_WARN);
 }
-
-/* --- the whole ---------------------------------------------------------------------------- */
 
 static void
 put_rows(struct page_refcnt *t, int room, struct page_picture *pic)

@@ -1,5 +1,5 @@
 /*
- * refcnt_page: page R, references to pages, as text.  The caller brings the counts.
+ * refcnt_page: page R as text; the caller brings the counts.
  *
  * Example
  *	page_refcnt_take(t, &reader.copy, REFCNT_WIDE);	another copy of the counts

@@ -1,4 +1,3 @@
-/* Runs of counted pages: their order, filter and hint. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,8 +6,6 @@
 
 #include "../../base/base.h"
 #include "refcnt.h"
-
-/* --- runs --------------------------------------------------------------------------- */
 
 static bool
 is_run(const struct refcnt_copy *c, size_t a, size_t b)
@@ -64,8 +61,6 @@ refcnt_list_fini(struct refcnt_list *list)
 	list->n = list->cap = list->of = 0;
 	list->has_nodes = list->has_writes = false;
 }
-
-/* --- values --------------------------------------------------------------------------- */
 
 const struct refcnt_source_row *
 refcnt_row_source(const struct refcnt_copy_page *p)
@@ -208,8 +203,6 @@ refcnt_row_blocks(const struct refcnt_row *r, size_t *blocks, struct blk *first)
 	return true;
 }
 
-/* --- filter ------------------------------------------------------------------------------ */
-
 struct asked {
 	const struct refcnt_row *row;
 	char room[REFCNT_FLAGS_TEXT];
@@ -269,8 +262,6 @@ matches(const struct refcnt_row *r, const struct filter *filter)
 
 	return filter_matches(filter, &b);
 }
-
-/* --- order -------------------------------------------------------------------------------- */
 
 const struct page_sort_row refcnt_sort_rows[REFCNT_SORTS] = {
 	[REFCNT_SORT_PAGE] = { "page", "pP", "PAGE", false, "lowest address first" },

@@ -1,9 +1,6 @@
 /*
- * OFFS and the cursor.
- *
- * The cursor is on a block or a group, not on a row: when rows before it come
- * or go, OFFS moves along, so its line on the screen stays the same.  When the
- * block or group is gone, the cursor takes what is in that row now.
+ * The cursor is on a block or group, not on a row: OFFS moves along when rows
+ * before it come or go.  When it is gone, the cursor takes the row's next one.
  */
 #include "../blocks/drain.h"
 #include "frozen_order.h"
@@ -135,7 +132,6 @@ page_move_to(struct page *page, uint64_t offset)
 	page->cursor.known = false;
 }
 
-/* The sum, at least 0. */
 static uint64_t
 add(uint64_t at, int64_t delta)
 {

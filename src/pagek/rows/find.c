@@ -29,8 +29,6 @@ struct page_find {
 	size_t nseen;
 };
 
-/* --- the text ------------------------------------------------------------- */
-
 static bool
 is_address(const char *text)
 {
@@ -101,8 +99,6 @@ set_text(struct page *page, const char *text, struct filter_error *e)
 	snprintf(page->find->text, sizeof page->find->text, "%s", text);
 	return 0;
 }
-
-/* --- the place ------------------------------------------------------------ */
 
 /* Finds the place again: the list may have changed since the last step. */
 static void
@@ -182,14 +178,11 @@ page_find_begin(struct page *page, const struct page_view *v, const char *text,
 	return 0;
 }
 
-/* --- a step --------------------------------------------------------------- */
-
 static void
 move_cursor(struct page *page, const struct page_view *v, const struct blk *b,
     uint64_t row)
 {
 	page->find->on = false;
-	/* The row's number is that of now, not of a frozen order. */
 	page_refreeze(page);
 	page->found.total = page_rows_ops(page)->total(page, v);
 	page_move_to(page, row);
@@ -229,7 +222,7 @@ wrap_at_end(struct page_find *f, uint64_t total)
 	f->round = true;
 }
 
-/* No row has matched.  Looking has requested names: another round may find one. */
+/* No row has matched; another round may find a name requested in this one. */
 static enum page_find_state
 end_round(struct page *page, const struct page_view *v)
 {
@@ -244,9 +237,6 @@ end_round(struct page *page, const struct page_view *v)
 	return PAGE_FIND_NONE;
 }
 
-/* --- groups --------------------------------------------------------------- */
-
-/* The text is in what the row shows of the group; rows of blocks have no name. */
 static bool
 names_text(const struct page *page, const struct page_view *v, uint64_t row)
 {
@@ -335,8 +325,6 @@ page_find_step(struct page *page, const struct page_view *v, int64_t ns)
 	f->unsure += page_row_filter_sums(f->filter).unsure;
 	return PAGE_FIND_ON;
 }
-
-/* --- state ---------------------------------------------------------------- */
 
 void
 page_find_stop(struct page *page)

@@ -46,7 +46,6 @@ follow_group(struct page *page, const struct page_view *v,
 	if (g == NULL || !page_groups_at(g, page->cursor.on ? page->cursor.at :
 	    page->offs, &at))
 		return -ENOENT;
-	/* In an expanded group that group is followed. */
 	row = page_groups_row(g, at.what == ROW_GROUP ? at.index :
 	    page_branch_rank(g, at.branch));
 	if (row == NULL || k == NULL)
@@ -162,7 +161,6 @@ seek_block(struct page *page, const struct page_view *v,
 	put_cursor(page, at);
 }
 
-/* The key of the group of this kind that it is in. */
 static bool
 find_group(const struct page_groups *g, const struct page_view *v,
     struct page_follow *f, uint64_t *key)

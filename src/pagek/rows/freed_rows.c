@@ -8,7 +8,6 @@
 #define STAY_NS INT64_C(1000000000)
 #define SHARE 4			/* one in so many rows may be a freed one */
 
-/* The rows depend on this, besides the list. */
 struct kind {
 	const struct page_rows_ops *rows;
 	enum blklist_order order;
@@ -59,7 +58,6 @@ put_row(struct merge *m, const struct page_shown_row *s)
 		m->out[m->n++] = *s;
 }
 
-/* A row of the last picture that is not among the rows now. */
 static void
 put_missing(
     struct merge *m, const struct page_shown_row *was, bool before_cursor)

@@ -69,8 +69,6 @@ is_new(const struct page_frozen_order *s, const struct blk *b)
 	    (!s->any || (int64_t)(b->seq - s->youngest) > 0);
 }
 
-/* --- the rows of now ---------------------------------------------------- */
-
 static size_t
 read_rows(const struct page *page, const struct page_view *v,
     const struct page_frozen_order *s, uint64_t at, struct blk *out, size_t n)
@@ -86,7 +84,6 @@ read_rows(const struct page *page, const struct page_view *v,
 	return got;
 }
 
-/* The first row of the band from i on, in that direction, that is still a row. */
 static bool
 find_anchor(const struct page *page, const struct page_view *v,
     const struct page_frozen_order *s, size_t i, int step, uint64_t *rank,
@@ -102,8 +99,6 @@ find_anchor(const struct page *page, const struct page_view *v,
 	}
 	return false;
 }
-
-/* --- the band ----------------------------------------------------------- */
 
 static int
 make_room(struct page_frozen_order *s, size_t more)
@@ -169,7 +164,6 @@ extend_up(
 		free(more);
 		return false;
 	}
-	/* From the end of `more` towards its front. */
 	while (rank > 0 && n < PORTION && n < s->at &&
 	    looked < TRIES * PORTION) {
 		k = rank < CHUNK ? (size_t)rank : CHUNK;
@@ -199,7 +193,6 @@ extend_up(
 	return n > 0;
 }
 
-/* Drops the rows that are farthest from `around`. */
 static void
 trim_rows(struct page_frozen_order *s, uint64_t around)
 {
@@ -259,7 +252,6 @@ ensure_rows(struct page *page, const struct page_view *v,
 		freeze_rows(page, v, s, lo);
 }
 
-/* Extends the band to the cursor, wherever it was moved to. */
 static void
 reach_cursor(struct page *page, const struct page_view *v)
 {
@@ -276,9 +268,6 @@ reach_cursor(struct page *page, const struct page_view *v)
 	ensure_rows(page, v, page->freeze.order, lo, lo + rows);
 }
 
-/* --- begin and end ------------------------------------------------------ */
-
-/* The row under the eye stays where it is; if it is gone, one next to it. */
 static void
 release_rows(
     struct page *page, const struct page_view *v, struct page_frozen_order *s)
@@ -320,7 +309,6 @@ page_freeze_toggle(struct page *page, const struct page_view *v)
 	struct page_freeze *f = &page->freeze;
 
 	f->held = !f->held;
-	/* The time of a cursor key ends, too. */
 	f->until = v->now;
 	if (!f->held && page_rows_are_frozen(page))
 		release_rows(page, v, f->order);
@@ -336,7 +324,6 @@ page_freeze_end_brief(struct page *page)
 	page_refreeze(page);
 }
 
-/* Blocks of the list from `at` on, by age, that match the filter. */
 static uint64_t
 count_matching(const struct page *page, const struct page_view *v, uint64_t at,
     uint64_t end)
@@ -391,7 +378,6 @@ page_freeze_refresh(struct page *page, const struct page_view *v)
 	if (s->on && !wanted)
 		release_rows(page, v, s);
 	if (wanted && !s->on) {
-		/* First to where the cursor's block is by now. */
 		page_update_cursor(page, v, page->found.window);
 		freeze_rows(page, v, s, page->offs);
 	}
@@ -400,8 +386,6 @@ page_freeze_refresh(struct page *page, const struct page_view *v)
 	reach_cursor(page, v);
 	s->news = count_news(page, s, v);
 }
-
-/* --- state -------------------------------------------------------------- */
 
 bool
 page_rows_are_frozen(const struct page *page)
@@ -456,8 +440,6 @@ page_freeze_text(const struct page *page, const struct page_view *v, int form,
 		    form < 2 ? "order: " : "", time, news);
 	return true;
 }
-
-/* --- the rows ----------------------------------------------------------- */
 
 static uint64_t
 frozen_total(const struct page *page, const struct page_view *v)

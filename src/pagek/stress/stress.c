@@ -1,4 +1,3 @@
-/* The samples of the last hour, and the differences between them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,8 +118,6 @@ shown(const struct page_stress *l)
 	return l->held != NULL ? l->held : &l->seen;
 }
 
-/* --- samples ------------------------------------------------------------------ */
-
 static uint64_t
 number_of(const struct stress_sample *s, enum page_stress_row row)
 {
@@ -150,7 +147,6 @@ per_second(uint64_t n, int64_t ms)
 	return mean == 0 && n > 0 ? 1 : mean;
 }
 
-/* A number for each second that has passed. */
 static void
 push_trend(struct seen *s)
 {
@@ -248,8 +244,6 @@ page_stress_step_window(struct page_stress *l, bool longer)
 	return true;
 }
 
-/* --- periods -------------------------------------------------------------------- */
-
 /* The last moment that is as old, or else the oldest. */
 static const struct moment *
 moment_before(const struct ring *r, int64_t ms)
@@ -333,8 +327,6 @@ page_stress_trend(const struct page_stress *l, enum page_stress_row row, size_t 
 	}
 	return points;
 }
-
-/* --- the rest ---------------------------------------------------------------------- */
 
 bool
 page_stress_known(const struct page_stress *l)

@@ -1,6 +1,3 @@
-/*
- * The kernel's own memory on page S, by call site and by slab cache, the largest first.
- */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,8 +13,6 @@
 #define SINCE_LEAST 60		/* minimum width of a page with that column */
 #define NAME_KEEP 24		/* minimum width of the name */
 #define BAR_ROWS 8		/* minimum height of a page with a key bar */
-
-/* --- call sites ----------------------------------------------------------------------- */
 
 FIELD_GET(site_line, stress_site, n, r->line, true)
 FIELD_GET(site_bytes, stress_site, i, r->bytes, true)
@@ -62,8 +57,6 @@ static const struct field site_fields[] = {
 };
 static const struct field_table sites = FIELD_TABLE(site_fields);
 
-/* --- slab caches ------------------------------------------------------------------------- */
-
 FIELD_GET(slab_bytes, stress_slab, n, r->bytes, true)
 FIELD_GET(slab_used, stress_slab, n, r->used, true)
 FIELD_GET(slab_objects, stress_slab, n, r->objects, true)
@@ -103,8 +96,6 @@ const struct field_table *const page_stress_memory_fields[STRESS_TABLES] = {
 	[STRESS_BY_CACHE] = &slabs,
 };
 
-/* --- tables ---------------------------------------------------------------------------- */
-
 static const struct {
 	const char *title, *name, *waiting;
 } texts[STRESS_TABLES] = {
@@ -128,7 +119,6 @@ row_at(const struct stress_memory *m, size_t i)
 	return (const char *)m->row + i * m->size;
 }
 
-/* Keeps the cursor on its row, which may have moved. */
 static void
 follow_row(struct page_stress_memory *p, const struct stress_memory *m)
 {
@@ -204,8 +194,6 @@ since_text(const struct page_stress_memory *p, const void *row, char out[FIELD_C
 	snprintf(out, FIELD_CELL, "%s%s", more > 0 ? "+" : more < 0 ? "-" : "",
 	    base_digits(more < 0 ? 0 - (uint64_t)more : (uint64_t)more).text);
 }
-
-/* --- the picture -------------------------------------------------------------------------- */
 
 struct columns {
 	struct field_plan plan;

@@ -1,4 +1,3 @@
-/* Page S: a row for each level and for the time that tasks waited. */
 #include <stdio.h>
 #include <string.h>
 
@@ -51,8 +50,6 @@ struct table {
 	struct page_list rows;
 };
 
-/* --- cells ------------------------------------------------------------------------ */
-
 static bool
 is_known(const struct page_stress_spent *p, size_t row)
 {
@@ -98,7 +95,6 @@ share_text(const struct table *p, size_t row, char out[STRESS_TEXT])
 		    out);
 }
 
-/* "" there is nothing to remark. */
 static const char *
 remark_of(const struct table *p, size_t row, enum page_mark *mark)
 {
@@ -113,8 +109,6 @@ remark_of(const struct table *p, size_t row, enum page_mark *mark)
 	*mark = row > 2 ? PAGE_BAD : PAGE_WARN;
 	return alarms[row];
 }
-
-/* --- columns ------------------------------------------------------------------------ */
 
 static const struct {
 	const char *title;
@@ -243,8 +237,6 @@ put_row(const struct table *p, size_t row, struct page_picture *pic)
 	}
 }
 
-/* --- above the rows ------------------------------------------------------------------ */
-
 static void
 seconds_text(char out[8], int64_t seconds)
 {
@@ -255,8 +247,8 @@ seconds_text(char out[8], int64_t seconds)
 }
 
 /*
- * "  window 60s", "  window 12s of 60s", "  window 5m08s": a window is as long as its
- * samples are apart.  "": there is no room for it.
+ * " window 60s", " window 12s of 60s": as long as its samples are apart; "":
+ * no room.
  */
 static void
 window_text(const struct table *p, int room, char out[32])
@@ -328,8 +320,6 @@ put_source(const struct table *p, struct page_picture *pic)
 		picture_put(pic, text);
 }
 
-/* --- below the rows --------------------------------------------------------------------- */
-
 /* At most as many lines; each sentence takes two at most. */
 static int
 put_sentence(const char *text, enum page_mark mark, int room,
@@ -391,7 +381,6 @@ put_notices(const struct table *p, int room, struct page_picture *pic)
 	return n;
 }
 
-/* All meanings, or that of the row with the cursor. */
 static void
 put_meanings(const struct table *p, int room, bool all, struct page_picture *pic)
 {
@@ -423,9 +412,6 @@ put_why(const char *why, int room, struct page_picture *pic)
 	return picture_wrap(pic, text, room, PAGE_STALE);
 }
 
-/* --- the whole ------------------------------------------------------------------------------ */
-
-/* The rows around the cursor that fit. */
 static void
 put_rows(struct table *p, int room, bool cursor, struct page_picture *pic)
 {

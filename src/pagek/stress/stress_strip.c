@@ -1,4 +1,3 @@
-/* The line of page K: the note's six numbers of the last second, and pressure. */
 #include <stdio.h>
 
 #include "../../base/base.h"

@@ -1,4 +1,3 @@
-/* Texts of counts, of what makes them doubtful, and of the marks beside them. */
 #include <stdio.h>
 #include <string.h>
 

@@ -63,8 +63,6 @@ paint_fini(struct paint *p)
 	*p = (struct paint){ 0 };
 }
 
-/* --- lines -------------------------------------------------------------- */
-
 static attr_t
 mark_attr(const struct paint *p, enum page_mark mark, short *pair)
 {
@@ -166,7 +164,6 @@ paint_row(const struct paint *p, int y, const struct page_line *was,
 	paint_marks(p, y, line);
 }
 
-/* Estimated bytes to turn line a into b: cells that differ, and moves. */
 static unsigned
 line_cost(const struct page_line *a, const struct page_line *b)
 {
@@ -187,9 +184,6 @@ line_cost(const struct page_line *a, const struct page_line *b)
 	return cost;
 }
 
-/* --- frames ------------------------------------------------------------- */
-
-/* Page K's first and last lines stay visible around an overlay. */
 static int
 lay_out(struct paint_frame *f, struct app *app)
 {

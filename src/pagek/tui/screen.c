@@ -1,11 +1,7 @@
 /*
- * The event loop of the page.  The terminal, signals, the timer of cycles and the
- * link wake it.  Callbacks change state and set `dirty`; before_sleep() paints if
- * the state is dirty and a paint is due.  After a key a paint is always due.
- *
- * Cycle n is due at start + n / NODES_HZ seconds.  The timer is set again for
- * each cycle, so that rounding to milliseconds does not add up.  A cycle that is
- * missed is counted and skipped.
+ * Callbacks change state and set `dirty`; before_sleep() paints if that is
+ * due, after a key always.  Cycle n is due at start + n / NODES_HZ seconds,
+ * set anew each time, so rounding does not add up.
  */
 #include <curses.h>
 #include <errno.h>
@@ -24,16 +20,15 @@
 #define SLACK_NS 5000000	/* a paint may be so much early */
 
 /*
- * Limits the bytes sent to a remote terminal.  Pictures that change every row
- * cannot be read at 15 Hz: they use up the allowance within a second, and then
- * come only as often as it is refilled.
+ * Limits bytes to a remote terminal: pictures that change every row cannot be
+ * read at 15 Hz.
  */
 #define BYTES_A_SECOND 6000	/* as paint.c estimates them, which is low */
 #define ALLOWANCE 7000
 
 /*
- * After a picture that took t, nothing is painted for PAINT_REST * t, except after a
- * key: sorting the list for each picture delays the rest of the list.
+ * After a picture that took t, nothing is painted for PAINT_REST * t, except
+ * after a key: the rest of the list comes first.
  */
 #define PAINT_REST 4
 
@@ -68,8 +63,6 @@ static struct screen *running;
 
 static void on_input(uv_poll_t *, int status, int events);
 
-/* --- paint -------------------------------------------------------------- */
-
 static void
 paint_screen(struct screen *s)
 {
@@ -103,7 +96,6 @@ paint_screen(struct screen *s)
 	app->page->numbers.drawn_bytes += s->paint.sent;
 }
 
-/* When the next picture is due, unless it is urgent. */
 static uint64_t
 paint_due(const struct screen *s)
 {
@@ -191,8 +183,6 @@ before_sleep(uv_prepare_t *prepare)
 	use_allowance(s, now);
 }
 
-/* --- signals ------------------------------------------------------------ */
-
 static void on_cycle(uv_timer_t *);
 
 /* Cycles during the stop do not count as missed. */
@@ -263,8 +253,6 @@ on_wake(uv_async_t *wake)
 	handle_signals(wake->data);
 }
 
-/* --- cycle -------------------------------------------------------------- */
-
 static uint64_t
 due_at(const struct screen *s, uint64_t n)
 {
@@ -289,7 +277,6 @@ count_hz(struct screen *s, uint64_t now)
 	s->hz_cycles = 0;
 }
 
-/* Counts the costs of the last cycle; the session has counted its own. */
 static void
 count_cost(struct screen *s, uint64_t now)
 {
@@ -336,8 +323,6 @@ on_cycle(uv_timer_t *timer)
 	uv_timer_start(timer, on_cycle,
 	    due > now ? (due - now + 500000) / 1000000 : 0, 0);
 }
-
-/* --- keys --------------------------------------------------------------- */
 
 static int
 key_code(int r, wint_t c)
@@ -414,10 +399,7 @@ press(struct screen *s, int r, wint_t c)
 		stop_process(s);
 }
 
-/*
- * A key that TERM does not define comes as Esc and more characters, which are
- * not keys of their own.  Any other key after Esc is pressed by itself.
- */
+/* A key that TERM does not define comes as Esc and more characters. */
 static void
 press_escape(struct screen *s)
 {
@@ -468,8 +450,8 @@ on_input(uv_poll_t *poll, int status, int events)
 }
 
 /*
- * Watches the terminal through an epoll descriptor: libuv would set O_NONBLOCK on
- * the terminal itself, also for the shell that shares it.
+ * An epoll descriptor: libuv would set O_NONBLOCK on the terminal, for the
+ * shell too.
  */
 static int
 watch_input(struct screen *s)
@@ -489,8 +471,6 @@ watch_input(struct screen *s)
 	s->open++;
 	return uv_poll_start(&s->input, UV_READABLE, on_input);
 }
-
-/* --- set-up ------------------------------------------------------------- */
 
 static void
 on_closed(uv_handle_t *handle)

@@ -39,8 +39,6 @@ static void (*wake_loop)(void);
 static volatile sig_atomic_t caught_end, caught_resize, caught_stop,
     caught_resume;
 
-/* --- the output of curses, a picture at a time ---------------------------- */
-
 static volatile sig_atomic_t tty = STDOUT_FILENO;
 static int frame_file = -1;	/* a frame is what lies before its offset */
 static bool in_frame;
@@ -52,8 +50,8 @@ terminal_fd(void)
 }
 
 /*
- * Curses ignores failed writes.  So the file's memory is taken at once, and there
- * is no file if RLIMIT_FSIZE is too low for a picture.
+ * Curses ignores failed writes: take the memory at once, and none if
+ * RLIMIT_FSIZE is too low.
  */
 static int
 make_frame_file(void)
@@ -174,8 +172,6 @@ terminal_frame_end(uint64_t *bytes)
 	*bytes = (uint64_t)end;
 	return true;
 }
-
-/* --- signals ------------------------------------------------------------ */
 
 static const struct {
 	int sig;
@@ -377,8 +373,6 @@ terminal_take_signals(struct terminal_signals *c)
 	caught_resize = caught_stop = caught_resume = 0;
 }
 
-/* --- set-up ------------------------------------------------------------- */
-
 int
 terminal_check(void)
 {
@@ -396,7 +390,7 @@ terminal_check(void)
 	return cup == NULL || cup == (char *)-1 ? -ENODEV : 0;
 }
 
-/* Appends a capability without its padding ("$<5>"), which tputs(3) expands. */
+/* Drops padding ("$<5>"), which tputs(3) would expand. */
 static void
 add_restore(const char *name)
 {
@@ -414,7 +408,6 @@ add_restore(const char *name)
 	}
 }
 
-/* The bytes by which curses turns the mouse off; none without the capability. */
 static void
 make_mouse_off(void)
 {
@@ -444,8 +437,6 @@ terminal_mouse(bool on)
 	if (!on)
 		mouse_on = 0;
 }
-
-/* --- the clipboard -------------------------------------------------------- */
 
 /* tmux takes OSC 52, but its TERM is often "screen", without Ms. */
 bool

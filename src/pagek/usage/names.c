@@ -1,4 +1,3 @@
-/* Names the counts of a caller, type and size, as rows. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +11,6 @@ or_unknown(const char *s)
 	return s == NULL || s[0] == '\0' ? NULL : s;
 }
 
-/* The origin of a caller; the key is the caller. */
 struct origin {
 	uint64_t key;
 	bool named;			/* it is a function, no address */
@@ -123,10 +121,7 @@ set_counts(struct usage_line *out, const struct usage_row *r)
 		USAGE_KNOWS_LIVES | USAGE_KNOWS_THEN };
 }
 
-/*
- * The name of a row: the type that the program has registered, else the type by the
- * program's words, else the function that asked.
- */
+/* The type that the program registered, else its words' type, else the function. */
 static void
 usage_name(struct usage_line *out, const struct usage_row *r,
     const struct origin *o, const struct stream_types *types)

@@ -1,4 +1,3 @@
-/* Lists of counts by type: groups, order, filter. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,8 +14,6 @@ const char *const usage_groupings[USAGE_GROUPINGS] = {
 	[USAGE_BY_MODULE] = "module",
 	[USAGE_BY_SIZE] = "size",
 };
-
-/* --- lists ----------------------------------------------------------------------- */
 
 /* -ENOMEM */
 static int
@@ -63,8 +60,6 @@ usage_list_fini(struct usage_list *list)
 	*list = (struct usage_list){ 0 };
 }
 
-/* --- groups ------------------------------------------------------------------------ */
-
 static const char *
 or_other(const char *a, const char *b)
 {
@@ -102,7 +97,7 @@ merge_rows(struct usage_line *a, const struct usage_line *b)
 	a->no_num |= b->no_num || a->num != b->num;
 }
 
-/* The size becomes that of its class, and the type "33-64".  -ENOMEM. */
+/* The size becomes that of its class, the type "33-64".  -ENOMEM. */
 static int
 classify_row(struct usage_list *list, struct usage_line *r)
 {
@@ -125,7 +120,7 @@ classify_row(struct usage_list *list, struct usage_line *r)
 	return keep_text(list, &r->type);
 }
 
-/* The type becomes "file:line  function", as far as that is known.  -ENOMEM. */
+/* The type becomes "file:line function".  -ENOMEM. */
 static int
 place_row(struct usage_list *list, struct usage_line *r)
 {
@@ -238,8 +233,6 @@ usage_list_sum(struct usage_list *list)
 		list->sum.known = 0;
 }
 
-/* --- filter -------------------------------------------------------------------------- */
-
 struct filtered {
 	const struct usage_line *row;
 	char room[4200];
@@ -329,8 +322,6 @@ usage_list_filter(struct usage_list *list, const struct filter *filter)
 	list->n = n;
 	free(f);
 }
-
-/* --- order --------------------------------------------------------------------------- */
 
 const struct page_sort_row usage_sort_rows[USAGE_SORTS] = {
 	[USAGE_SORT_ORDER] = { "order", "oO", NULL, true, "first use, the first one "
@@ -426,7 +417,6 @@ struct comparison {
 	bool reverse;
 };
 
-/* Less than 0: x comes first. */
 static int
 compare_names(const struct usage_line *x, const struct usage_line *y)
 {

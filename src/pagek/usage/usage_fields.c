@@ -1,4 +1,3 @@
-/* The fields of counts by type, in every format and on page U. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,8 +16,6 @@ FIELD_GET(get_then_bytes, usage_line, n, r->then_bytes,
 
 /* "" is a name. */
 FIELD_GET(get_type, usage_line, text, r->type, r->type != NULL)
-
-/* --- columns of page U ----------------------------------------------------------- */
 
 /* Columns that a name keeps beside columns of that rank. */
 #define NAME_MIN(rank) ((rank) == 0 ? 8 : (rank) < 7 ? 12 : 24)
@@ -114,8 +111,6 @@ put_trend(const void *row, int width, struct page_picture *pic)
 #define COLUMN(title_, width_, rank_, put_) .column = { .title = title_, \
 	    .gap = 1, .width = width_, .right = true, .rank = rank_, \
 	    .keep = NAME_MIN(rank_), .put = put_ }
-
-/* --- all fields ---------------------------------------------------------------------- */
 
 #define AT(member) .at = offsetof(struct usage_line, member)
 

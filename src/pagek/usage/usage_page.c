@@ -1,4 +1,3 @@
-/* Page U: rows of counts, their maxima and trends in this viewer. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,8 +8,6 @@
 
 #define BAR_ROWS 8		/* a lower page has rows in place of a key bar */
 #define HEAD_ROWS 6		/* a lower page has one line above its rows */
-
-/* --- readings ----------------------------------------------------------------- */
 
 struct dated {
 	uint64_t key;
@@ -57,7 +54,7 @@ forget_others(struct hashmap *m, uint64_t change)
 			hashmap_remove(m, i);
 }
 
-/* The rows with this viewer's maxima.  The caller frees them; NULL: no memory. */
+/* The rows with this viewer's maxima, the caller's; NULL: no memory. */
 static struct usage_row *
 with_maxima(struct page_usage *u, const struct page_usage_taken *t)
 {
@@ -94,7 +91,6 @@ page_usage_reset(struct page_usage *u)
 	u->reset_ms = 0;
 }
 
-/* Adds a point to the trend of each row. */
 static void
 take_trends(struct page_usage *u, uint64_t change)
 {
@@ -136,7 +132,6 @@ make_list(struct page_usage *u, struct usage_list *list,
 	return err;
 }
 
-/* True if the name is a type by the program's words. */
 static bool
 has_ctype(const struct usage_line *r)
 {
@@ -208,8 +203,6 @@ page_usage_fini(struct page_usage *u)
 	u->filter = NULL;
 }
 
-/* --- the cursor ------------------------------------------------------------------ */
-
 /* The cursor stays on its row, wherever that has moved. */
 static void
 follow_row(struct page_usage *u)
@@ -235,9 +228,6 @@ page_usage_move(struct page_usage *u, int delta, bool scroll)
 	u->at = u->list.n > 0 ? key_of_line(page_usage_row(u)) : 0;
 }
 
-/* --- its blocks ------------------------------------------------------------------------ */
-
-/* FIELD="TEXT", with quotes and backslashes escaped. */
 static void
 add_term(char *out, size_t cap, size_t *len, const char *field, const char *text)
 {
@@ -248,7 +238,6 @@ add_term(char *out, size_t cap, size_t *len, const char *field, const char *text
 	base_append(out, cap, len, "\"");
 }
 
-/* The field of page K that has the name of a row by type. */
 static const char *
 filter_field_of(const struct usage_line *r)
 {
@@ -338,8 +327,6 @@ page_usage_filter_of(const struct page_usage *u, const struct usage_line *r,
 	return len + 1 < cap;
 }
 
-/* --- columns ---------------------------------------------------------------------- */
-
 static void
 plan_columns(int cols, struct field_plan *plan)
 {
@@ -416,8 +403,6 @@ put_row(const struct usage_line *r, struct page_picture *pic)
 	}
 }
 
-/* --- above the rows ------------------------------------------------------------------ */
-
 static void
 title_text(const struct page_usage *u, const struct page_usage_head *h,
     int cols, char *out, size_t cap)
@@ -491,8 +476,6 @@ put_head(const struct page_usage *u, const struct page_usage_head *h, int rows,
 	if (h->notice[0] != '\0')
 		picture_wrap(pic, h->notice, 2, PAGE_WARN);
 }
-
-/* --- the whole ------------------------------------------------------------------------ */
 
 static void
 put_rows(struct page_usage *u, int room, struct page_picture *pic)

@@ -1,4 +1,3 @@
-/* Page K: a target's blocks or groups; always open, below the other panels. */
 #include <errno.h>
 #include <string.h>
 
@@ -15,8 +14,6 @@
 #include "../app.h"
 #include "../../batch/batch.h"
 #include "../pages.h"
-
-/* --- moving --------------------------------------------------------------- */
 
 static int
 compose(struct app *app, int rows, struct page_picture *pic)
@@ -80,8 +77,6 @@ move_to_last(struct app *app)
 {
 	move_to(app, UINT64_MAX);
 }
-
-/* --- order and picture ---------------------------------------------------- */
 
 static bool
 is_wide(const struct app *app)
@@ -164,8 +159,6 @@ step_forth(struct app *app)
 	else
 		app_step(app, false);
 }
-
-/* --- groups --------------------------------------------------------------- */
 
 static bool
 has_groups(struct app *app)
@@ -349,8 +342,6 @@ go_back(struct app *app)
 	app->page->cursor.on = false;
 }
 
-/* --- keys ----------------------------------------------------------------- */
-
 static void
 open_difference(struct app *app)
 {
@@ -414,8 +405,6 @@ key(struct app *app, int code)
 	return app_field_key(app, page_key_action(code));
 }
 
-/* --- order of blocks ------------------------------------------------------ */
-
 static void
 blocks_get_sorting(const struct app *app, struct page_sorting *s)
 {
@@ -428,7 +417,6 @@ blocks_set_sorting(struct app *app, const struct page_sorting *s)
 	page_choice_sort(app->page, s);
 }
 
-/* The column of a sort key is on the screen. */
 static bool
 is_shown(struct app *app, const struct page_view *v, size_t row)
 {
@@ -479,8 +467,6 @@ static const struct page_sort_ops block_sorts = {
 	.set = blocks_set_sorting,
 	.beside = block_key_beside,
 };
-
-/* --- order of groups -------------------------------------------------------- */
 
 /* From left to right; the last one is only for groups by any frame. */
 static const struct page_sort_row group_keys[] = {
@@ -587,9 +573,6 @@ sorts(const struct app *app)
 	return by_frame(app) ? &frames : &groups;
 }
 
-/* --- clicks --------------------------------------------------------------- */
-
-/* Sorts by the column, or opens the picker. */
 static void
 click_heading(struct app *app, int col)
 {
@@ -641,8 +624,6 @@ click(struct app *app, int row, int col)
 		click_row(app, row);
 }
 
-/* --- files ---------------------------------------------------------------- */
-
 static int
 save(struct app *app, struct page_picture *pic)
 {
@@ -669,8 +650,6 @@ export_begin(struct app *app, const struct page_view *v,
 	return page_export_begin(x, app->page, v, form, out);
 }
 
-/* --- text ----------------------------------------------------------------- */
-
 static int
 text_begin(struct batch *b)
 {
@@ -678,7 +657,6 @@ text_begin(struct batch *b)
 	return 0;
 }
 
-/* The groups of the first level, as :export does. */
 static int
 put_groups(struct page *page, const struct page_view *v, struct json *j)
 {
@@ -713,7 +691,6 @@ put_picture(struct batch *b, int rows)
 	return batch_print(b->out, b->loop, b->page, b->session, rows);
 }
 
-/* --once prints all rows, -b as many as fit the screen. */
 static int
 text_print(struct batch *b)
 {

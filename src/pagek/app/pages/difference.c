@@ -1,4 +1,3 @@
-/* Page H: the difference to the mark. */
 #include <errno.h>
 
 #include "../../cli/cli.h"
@@ -16,8 +15,6 @@ diff_of(const struct app *app)
 {
 	return app_panel_state(app, APP_PAGE_H);
 }
-
-/* --- on the screen -------------------------------------------------------- */
 
 static bool
 open_page(struct app *app, bool first)
@@ -141,8 +138,6 @@ static const struct panel_key keys[] = {
 	{ .action = PAGE_DO_LISTING, .run = say_no_listing },
 };
 
-/* --- files ---------------------------------------------------------------- */
-
 static int
 save(struct app *app, struct page_picture *pic)
 {
@@ -162,8 +157,6 @@ export_begin(struct app *app, const struct page_view *v,
 	    out);
 }
 
-/* --- text ----------------------------------------------------------------- */
-
 struct marking {
 	struct page *page;
 	struct nodes_session *session;
@@ -171,7 +164,6 @@ struct marking {
 	int err;
 };
 
-/* For pump(): the mark is set, or cannot be set. */
 static bool
 try_mark(void *arg)
 {
@@ -185,7 +177,7 @@ try_mark(void *arg)
 	return m->err != -EAGAIN;
 }
 
-/* Marks the list when it is whole, or takes the mark of --mark; the first picture comes an interval later. */
+/* Marks the whole list, or takes --mark; the first picture comes an interval later. */
 static int
 text_begin(struct batch *b)
 {
@@ -204,14 +196,12 @@ text_begin(struct batch *b)
 
 	if (!try_mark(&m))
 		pump(b->loop, b->session, b->o->timeout_ms, try_mark, &m);
-	/* Without a list, batch_status() reports the state. */
 	if (m.err < 0)
 		return m.err == -ENOENT ? -EAGAIN : m.err;
 	page_view_shown(&v, b->page, b->session);
 	return difference_compare(b->page, &v);
 }
 
-/* Compares, and waits for names. */
 static int
 take_difference(struct batch *b)
 {

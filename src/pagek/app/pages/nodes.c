@@ -1,4 +1,3 @@
-/* Page G: the nodes of the table, which are surveyed while the page is open. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,4 @@
-/*
- * Page R: references to pages, which the node counts where somebody has asked for it;
- * and the key of page K that lists blocks that nobody refers to.
- */
+/* Counts of page R; and the key of page K that lists blocks that nobody refers to. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -41,8 +38,6 @@ state_of(const struct app *app)
 {
 	return app_panel_state(app, APP_PAGE_R);
 }
-
-/* --- counts ------------------------------------------------------------------------- */
 
 static void
 forget_target(struct app *app, struct page_r *st, uint32_t stream_no)
@@ -97,7 +92,6 @@ is_due(const struct app *app, const struct page_r *st)
 	    mono_ms_since(st->begun) >= wait_ms(st, is_open);
 }
 
-/* The column TOUCH of page K goes away. */
 static void
 say_lost(struct app *app, struct page_r *st)
 {
@@ -192,8 +186,6 @@ fini(struct app *app)
 	app->page->opts.refcnt = NULL;
 }
 
-/* --- the picture ---------------------------------------------------------------------- */
-
 static const char *
 notice_of(struct page_r *st)
 {
@@ -253,8 +245,6 @@ save(struct app *app, struct page_picture *pic)
 	return compose(app, 0, pic);
 }
 
-/* --- keys ------------------------------------------------------------------------------ */
-
 static bool
 open_page(struct app *app, bool first)
 {
@@ -277,7 +267,6 @@ window(const struct app *app)
 	return (int)state_of(app)->page.rows.window;
 }
 
-/* Shows the blocks of the row on page K. */
 static void
 enter(struct app *app)
 {
@@ -395,8 +384,6 @@ end_counting(struct app *app)
 		    range->len), false);
 }
 
-/* --- stale blocks on page K ---------------------------------------------------------------- */
-
 /* Since the mark of the page if there is one, else since counting began. */
 static void
 show_stale(struct app *app)
@@ -444,8 +431,6 @@ app_list_stale(struct app *app)
 	st->stale = true;
 	begin_wish(app, err, true);
 }
-
-/* --- filter ---------------------------------------------------------------------------------- */
 
 static void
 set_filter(struct app *app, struct filter *filter)
@@ -518,8 +503,6 @@ static const struct panel_key keys[] = {
 	{ .action = PAGE_DO_END_TARGET, .run = app_end_target },
 };
 
-/* --- order ------------------------------------------------------------------------------------- */
-
 static void
 get_sorting(const struct app *app, struct page_sorting *s)
 {
@@ -561,8 +544,6 @@ sorts(const struct app *app)
 	(void)app;
 	return &refcnt_sorts;
 }
-
-/* --- text ---------------------------------------------------------------------------------------- */
 
 static int
 print_picture(struct batch *b, const struct refcnt_reader *r,

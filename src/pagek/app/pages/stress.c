@@ -1,7 +1,3 @@
-/*
- * Page S: the kernel's heap stress, and its line on page K; the kernel's own memory by
- * call site and by slab cache.
- */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,15 +41,12 @@ state_of(const struct app *app)
 	return app_panel_state(app, APP_PAGE_S);
 }
 
-/* The table that is shown; NULL: the page shows the levels. */
 static struct page_stress_memory *
 table_of(struct page_s *st)
 {
 	return st->view == SITES ? &st->memory[STRESS_BY_SITE] :
 	    st->view == SLABS ? &st->memory[STRESS_BY_CACHE] : NULL;
 }
-
-/* --- samples -------------------------------------------------------------------- */
 
 static bool
 is_failure(int error)
@@ -98,10 +91,7 @@ take_sample(struct page_stress *l, struct nodes_session *session)
 	    base_wall_ms() });
 }
 
-/*
- * The line alone asks once a second, by a question that waits for that second, and again
- * if tasks waited for memory before it was over.  The first one does not wait.
- */
+/* The line asks once a second, and at once if tasks waited for memory before that. */
 static bool
 is_due(const struct app *app, struct page_s *st, uint32_t *wait_ms)
 {
@@ -142,8 +132,6 @@ read_samples(struct app *app, struct page_s *st)
 	st->failed = is_failure(err);
 	set_trouble(l, err, NULL);
 }
-
-/* --- tables of the kernel's memory -------------------------------------------------- */
 
 /* True: a new table has come, or a new reason why there is none. */
 static bool
@@ -227,8 +215,6 @@ tick(struct app *app)
 	read_samples(app, st);
 }
 
-/* --- the picture ------------------------------------------------------------------ */
-
 static void
 head_of(struct app *app, struct page_stress_head *h, char node[PAGE_NODE_TEXT])
 {
@@ -272,8 +258,6 @@ save(struct app *app, struct page_picture *pic)
 {
 	return compose(app, 0, pic);
 }
-
-/* --- keys --------------------------------------------------------------------------- */
 
 static bool
 open_page(struct app *app, bool first)
@@ -407,8 +391,6 @@ static const struct panel_key keys[] = {
 	{ .action = PAGE_DO_END_TARGET, .run = app_end_target },
 };
 
-/* --- text --------------------------------------------------------------------------------- */
-
 static void
 text_end(struct batch *b)
 {
@@ -428,7 +410,6 @@ is_answered(void *arg)
 	return !nodes_session_stress(arg)->pending;
 }
 
-/* PAGEK_OK, or the exit status after a complaint. */
 static int
 ask(struct batch *b, struct page_stress *l)
 {

@@ -1,4 +1,3 @@
-/* Page U: counts by type, which the node makes while a page asks for them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +30,6 @@ state_of(const struct app *app)
 {
 	return app_panel_state(app, APP_PAGE_U);
 }
-
-/* --- readings ------------------------------------------------------------------- */
 
 /* -ENOMEM */
 static int
@@ -69,7 +66,7 @@ forget_target(struct page_u *st, uint32_t stream_no)
 	st->asked = (struct mono){ 0 };
 }
 
-/* The rows are made again; of a page that is paused at once, for it reads nothing. */
+/* Makes the rows again, at once if the page is paused and reads nothing. */
 static void
 remake_rows(struct app *app)
 {
@@ -143,8 +140,6 @@ fini(struct app *app)
 	page_usage_fini(&st->page);
 }
 
-/* --- the picture ------------------------------------------------------------------ */
-
 static const char *
 notice_of(struct app *app, char *out, size_t cap)
 {
@@ -210,8 +205,6 @@ save(struct app *app, struct page_picture *pic)
 	return compose(app, 0, pic);
 }
 
-/* --- keys --------------------------------------------------------------------------- */
-
 static bool
 open_page(struct app *app, bool first)
 {
@@ -257,7 +250,6 @@ reset_maxima(struct app *app)
 	app_say(app, "max was reset, for this page only");
 }
 
-/* Shows the blocks of the row on page K. */
 static void
 enter(struct app *app)
 {
@@ -276,8 +268,6 @@ enter(struct app *app)
 	if (app_filter(app, text))
 		app_panel_close_all(app);
 }
-
-/* --- filter ---------------------------------------------------------------------------- */
 
 static void
 set_filter(struct app *app, struct filter *filter)
@@ -345,8 +335,6 @@ static const struct panel_key keys[] = {
 	{ .action = PAGE_DO_END_TARGET, .run = app_end_target },
 };
 
-/* --- order -------------------------------------------------------------------------------- */
-
 static void
 get_sorting(const struct app *app, struct page_sorting *s)
 {
@@ -388,8 +376,6 @@ sorts(const struct app *app)
 	return &usage_sorts;
 }
 
-/* --- export -------------------------------------------------------------------------------- */
-
 static int
 export_begin(struct app *app, const struct page_view *v, enum text_format form,
     FILE *out, struct page_export **x)
@@ -407,8 +393,6 @@ export_begin(struct app *app, const struct page_view *v, enum text_format form,
 	return page_export_begin_usage(x, &u->list, &from, form,
 	    app->page->opts.ascii, out);
 }
-
-/* --- text --------------------------------------------------------------------------------- */
 
 static int
 print_picture(struct batch *b, struct usage_list *list,

@@ -7,8 +7,8 @@
  *	type BLOCKS BYTES NAME
  *	function BLOCKS BYTES NAME
  *
- * Lines that begin with '#' are comments.  Names are safe text, and cut; entries
- * whose cut names are the same are one.
+ * Lines that begin with '#' are comments.  Names are safe text, and cut;
+ * entries of the same cut name are one.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -88,7 +88,6 @@ saturated_sum(uint64_t a, uint64_t b)
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/* Sorts by name and adds entries of one name up. */
 static void
 merge_entries(struct entries *l)
 {
@@ -109,8 +108,6 @@ merge_entries(struct entries *l)
 	}
 	l->n = n + 1;
 }
-
-/* --- the entries now ------------------------------------------------------ */
 
 static int
 add_types(struct entries *l, struct nodes_session *s)
@@ -181,9 +178,6 @@ list_entries(struct judge *j, uv_loop_t *loop, struct entries *l)
 	return r;
 }
 
-/* --- the file ------------------------------------------------------------- */
-
-/* Splits off the first word; returns the text behind its blank. */
 static const char *
 split_word(const char *line, char *out, size_t cap)
 {
@@ -291,8 +285,6 @@ save_baseline(const char *path, const struct entries *l,
 	return r;
 }
 
-/* --- comparing ------------------------------------------------------------ */
-
 static const struct entry *
 find_entry(const struct entries *l, const struct entry *like)
 {
@@ -354,7 +346,6 @@ set_why(struct judge *j, const char *why)
 	snprintf(j->baseline.why, sizeof j->baseline.why, "%s", why);
 }
 
-/* Only complete data is saved. */
 static int
 save_whole(struct judge *j, const struct entries *now)
 {

@@ -7,16 +7,13 @@
  *	verdict.c	the verdict as text or data
  *
  * Vocabulary
- *	budget	one limit as it was given: --max-live and its like.
- *	judge	what was found of all budgets so far; it looks at the session at
- *		each news.
- *	finding	the worst value that was seen of one budget, and when; its
- *		verdict is within, exceeded or not known.
- *	baseline	live blocks and bytes by type and function, in a file to
- *		compare with.
+ *	budget	one limit as given: --max-live and its like.
+ *	judge	the findings of all budgets; it looks at the session at each news.
+ *	finding	the worst value of one budget, and when: within, exceeded or not known.
+ *	baseline	live blocks and bytes by type and function, in a file.
  *
  * A limit is within only if the data is complete: if records were lost, or
- * nothing was seen, it is not known.  It is exceeded in any case.
+ * nothing was seen, it is not known.  It may be exceeded even so.
  */
 #ifndef PAGEK_CHECK_H
 #define PAGEK_CHECK_H
@@ -138,13 +135,13 @@ void judge_death(struct judge *, pid_t, const char *comm, int32_t status);
 void judge_end(struct judge *);
 
 /*
- * Before anything is started: the file is a baseline, or can be written.  0, or
- * an exit status after a complaint.
+ * Before anything starts: checks that the file is a baseline, or can be
+ * written. 0, or an exit status after a complaint.
  */
 int baseline_prepare(const struct options *);
 /*
  * Compares with --baseline, or writes the file if there is none or it is to be
- * saved.  0, or an exit status; j->baseline has the result.
+ * saved. 0, or an exit status; j->baseline has the result.
  */
 int baseline_check(struct judge *, uv_loop_t *);
 

@@ -1,4 +1,3 @@
-/* pagek check: limits as a test, for a command that it starts or a target. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,7 +49,6 @@ ask_processes(struct judge *j, uv_loop_t *loop, struct nodes_link *link)
 	free(list);
 }
 
-/* Measures a last time and reports.  run: the node of a command; NULL. */
 static int
 report_verdict(struct judge *j, uv_loop_t *loop, struct nodes_link *run, FILE *out,
     int status)
@@ -80,8 +78,6 @@ open_output(const struct options *o)
 	return o->output == NULL && o->argv != NULL ? stderr :
 	    output_open(o->output);
 }
-
-/* --- a command ------------------------------------------------------------ */
 
 static int
 judge_command(struct judge *j, uv_loop_t *loop, struct nodes_link *link,
@@ -133,8 +129,6 @@ check_command(const struct options *o, uv_loop_t *loop, struct judge *j,
 	pump_down(loop, s, link);
 	return status;
 }
-
-/* --- a target ------------------------------------------------------------- */
 
 static bool
 is_over(void *arg)

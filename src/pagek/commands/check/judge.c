@@ -1,7 +1,7 @@
 /*
- * Measures a target against its limits: live bytes and ages at each news of the
- * session, matching blocks once a second or less often, and all of it at the
- * end.  The highest live bytes are the keeper's, which misses none in between.
+ * Live bytes and ages are measured at each news, matching blocks once a second
+ * or less often.  The highest live bytes are the keeper's, which misses none
+ * in between.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,8 +18,6 @@
 #define GROWTH_THIRD 5		/* ... and in a third of the time */
 #define GROWTH_MS 1900		/* needed from the first to the last */
 #define SAMPLE_MS 40		/* news of one cycle are one sample */
-
-/* --- findings ------------------------------------------------------------- */
 
 static void
 update_finding(struct judge *j, struct finding *f, double was)
@@ -61,7 +59,7 @@ peak_bytes(const struct judge *j, const struct nodes_look *look)
 	return peak > j->bounds.peak_before ? (double)peak : 0;
 }
 
-/* By binary search: in order of age the oldest blocks are first. */
+/* By age, the oldest blocks are first. */
 static double
 count_older(const struct nodes_look *look, uint64_t ms)
 {
@@ -130,8 +128,6 @@ count_is_due(const struct finding *f)
 	    (wait > COUNT_MS ? wait : COUNT_MS);
 }
 
-/* --- growth --------------------------------------------------------------- */
-
 /* A full table keeps every second sample, and from then on half as many. */
 static void
 add_sample(struct growth *g, int64_t now, double bytes)
@@ -181,10 +177,10 @@ sample_at(const struct growth *g, int64_t ms)
 }
 
 /*
- * Bytes a minute: the median of the last third of the time less the median of
- * the second third, over the time between their middles.  In the first third a
- * program sets itself up.  Peaks, and a release at the very end, do not move a
- * median.  Thirds are of time: the list may have been away for a while.
+ * Bytes a minute: the median of the last third of the time less that of the
+ * second third, over the time between their middles.  In the first third a
+ * program sets itself up.  Peaks and a release at the end do not move a
+ * median.  Thirds are of time: the list may have been away.
  */
 static int
 measure_growth(struct judge *j, struct finding *f)
@@ -215,8 +211,6 @@ measure_growth(struct judge *j, struct finding *f)
 	free(room);
 	return 0;
 }
-
-/* --- looking -------------------------------------------------------------- */
 
 static void
 begin_stream(struct judge *j, const struct nodes_look *look)
@@ -308,9 +302,6 @@ judge_news(void *arg)
 	judge_list(j, false);
 }
 
-/* --- the end -------------------------------------------------------------- */
-
-/* Waits for the names that the expression asks for. */
 static int
 count_with_names(struct judge *j, uv_loop_t *loop, struct finding *f)
 {
@@ -474,8 +465,6 @@ judge_loss(const struct judge *j, char why[CHECK_WHY])
 		    "all blocks are listed");
 }
 
-/* --- reasons -------------------------------------------------------------- */
-
 static void
 put_unseen(const struct judge *j, const struct finding *f, char why[CHECK_WHY])
 {
@@ -526,8 +515,8 @@ put_bound(const struct judge *j, const struct finding *f, char why[CHECK_WHY])
 }
 
 /*
- * Reasons why a limit is not known; the first that applies is given.  Each leaves
- * `why` empty if it does not apply.  A further reason is a function and a row.
+ * Why a limit is not known; the first that applies is given.  Each leaves
+ * `why` empty if it does not apply.
  */
 static void (*const reasons[])(const struct judge *, const struct finding *,
     char why[CHECK_WHY]) = {
@@ -564,8 +553,6 @@ judge_end(struct judge *j)
 	else if (j->baseline.why[0] != '\0' && j->verdict < CHECK_NOT_KNOWN)
 		j->verdict = CHECK_NOT_KNOWN;
 }
-
-/* --- beginning ------------------------------------------------------------ */
 
 int
 judge_init(struct judge *j, const struct options *o)

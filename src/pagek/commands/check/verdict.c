@@ -1,4 +1,3 @@
-/* The verdict of a check: sentences for people, and pagek.check/1. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -26,8 +25,6 @@ verdict_name(enum check_verdict v)
 
 	return names[v];
 }
-
-/* --- sentences ------------------------------------------------------------ */
 
 #define AMOUNT 48
 
@@ -59,7 +56,6 @@ amounts(const struct finding *f, bool bytes, char most[AMOUNT],
 	amount(f->worst, bytes, true, was);
 }
 
-/* The limit, as in "max-blocks 10,000 of type=80: ". */
 static void
 put_subject(FILE *out, const struct finding *f, const char *most)
 {
@@ -187,8 +183,6 @@ put_text(FILE *out, const struct judge *j, const struct nodes_look *look)
 	fprintf(out, "pagek check: %s[%ld] was ended by %s\n", safe,
 	    (long)j->advised.pid, nodes_death_advice(j->advised.status));
 }
-
-/* --- data ----------------------------------------------------------------- */
 
 struct limit_row {
 	const struct finding *f;

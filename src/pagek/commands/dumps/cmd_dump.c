@@ -1,4 +1,3 @@
-/* pagek dump, history and diff: events of debug data. */
 #include <errno.h>
 #include <inttypes.h>
 #include <langinfo.h>
@@ -17,8 +16,6 @@ struct work {
 	struct callers *callers;	/* NULL: no names are wanted */
 	struct format_style style;
 };
-
-/* --- the format ------------------------------------------------------------------ */
 
 static bool
 wants_names(const struct work *w)
@@ -75,8 +72,6 @@ check_names(const struct work *w, char why[DEBUGDATA_WHY])
 	return PAGEK_USAGE;
 }
 
-/* --- opening ---------------------------------------------------------------------- */
-
 static void
 init_work(struct work *w, const struct options *o)
 {
@@ -85,7 +80,6 @@ init_work(struct work *w, const struct options *o)
 	    "UTF-8") != 0 } };
 }
 
-/* Checks the format and the query against the dumps. */
 static int
 prepare_work(struct work *w)
 {
@@ -175,7 +169,6 @@ check_debugdata(struct parse *p)
 	return 0;
 }
 
-/* How many moments a command takes, and of which files. */
 static int
 check_moments(struct parse *p)
 {
@@ -228,8 +221,6 @@ cmd_dump_check(struct parse *p)
 	return status != 0 ? status : check_debugdata(p);
 }
 
-/* --- rows --------------------------------------------------------------------------- */
-
 static int
 choose_rows(struct work *w, struct events *e)
 {
@@ -278,7 +269,6 @@ put_head(const struct work *w, struct json *j, FILE *out, const char *schema,
 	json_bool(j, "complete", complete);
 }
 
-/* Ends a command: reports errors and damages, returns the status. */
 static int
 end_work(struct work *w, FILE *out, int error)
 {
@@ -292,8 +282,6 @@ end_work(struct work *w, FILE *out, int error)
 		status = subject_report(&w->subject);
 	return status;
 }
-
-/* --- dump ----------------------------------------------------------------------------- */
 
 static int
 print_dump(struct work *w)
@@ -320,8 +308,6 @@ print_dump(struct work *w)
 	events_fini(&e);
 	return status;
 }
-
-/* --- history ---------------------------------------------------------------------------- */
 
 /* Reports events, and levels, that the source does not have. */
 static void
@@ -362,7 +348,6 @@ stream_rows(struct work *w, struct json *j, FILE *out)
 	return r;
 }
 
-/* Of a capture: all of it is in one pass. */
 static int
 print_stream(struct work *w)
 {
@@ -422,8 +407,6 @@ print_history(struct work *w)
 	return status;
 }
 
-/* --- diff ------------------------------------------------------------------------------- */
-
 static void
 print_sums(const struct dump *d, FILE *out)
 {
@@ -436,7 +419,6 @@ print_sums(const struct dump *d, FILE *out)
 	    PRIu64 " allocations.\n", name, t.bytes / 1024, t.bytes, t.blocks);
 }
 
-/* The titles of the lists, with the names of the dumps. */
 struct titles {
 	char added[2200], freed[2200];
 };
@@ -519,8 +501,6 @@ print_diff(struct work *w)
 	return status;
 }
 
-/* --- live targets -------------------------------------------------------------------------- */
-
 static int
 print_events(struct work *w)
 {
@@ -570,8 +550,6 @@ run_live(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 	return status != PAGEK_OK ? status :
 	    batch_status(o, nodes_session_look(s));
 }
-
-/* --- commands ---------------------------------------------------------------------------- */
 
 static int
 run_work(const struct options *o, uv_loop_t *loop, size_t least, size_t most)

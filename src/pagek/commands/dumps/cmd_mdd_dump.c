@@ -1,4 +1,3 @@
-/* pagek mdd-dump: a dump of the debug data of a process or a core file. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -67,7 +66,6 @@ status_of(int error)
 	}
 }
 
-/* The first of mddout.0, mddout.1, ... that does not exist. */
 static void
 free_name(char *out, size_t cap)
 {

@@ -1,12 +1,9 @@
-/* pagek stats: the sums of debug data. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "../../../base/base.h"
 #include "../../documents/documents.h"
 #include "dumps.h"
-
-/* --- text ------------------------------------------------------------------------- */
 
 static void
 put_size(FILE *out, uint64_t bytes)
@@ -183,7 +180,6 @@ put_dropped(FILE *out, const struct subject *s)
 	    "are known since " : "are not known", m->known);
 }
 
-/* The process images of a capture, if it has several. */
 static void
 put_images(FILE *out, const struct subject *s)
 {
@@ -224,8 +220,6 @@ print_stats(FILE *out, const struct subject *s, const struct dump_totals *t)
 	put_dropped(out, s);
 	put_images(out, s);
 }
-
-/* --- data -------------------------------------------------------------------------- */
 
 FIELD_GET(get_number, dump_thread, n, r->number, r->number != 0)
 

@@ -1,4 +1,3 @@
-/* pagek usage: counts by type, of a file, a capture or a live target. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,8 +10,6 @@
 #include "dumps.h"
 
 #define REPORTED_LINES 10	/* with an error; of the others, the number is reported */
-
-/* --- dumps ------------------------------------------------------------------------ */
 
 struct reading {
 	const char *name;
@@ -80,8 +77,6 @@ read_dump(const char *path, struct usage_list *list, struct usage_source *from)
 	return err < 0 ? capture_file_status(err) : r.bad > 0 ? PAGEK_FORMAT : PAGEK_OK;
 }
 
-/* --- output ----------------------------------------------------------------------- */
-
 /* -ENOMEM */
 static int
 prepare_rows(const struct options *o, struct usage_list *list,
@@ -107,7 +102,7 @@ prepare_rows(const struct options *o, struct usage_list *list,
 	return err;
 }
 
-/* One table, into an open file; json_open() was called.  PAGEK_OK or PAGEK_FAILED. */
+/* Prints into an open file, after json_open().  PAGEK_OK or PAGEK_FAILED. */
 static int
 print_table(const struct options *o, FILE *out, struct json *j,
     struct usage_list *list, struct usage_source *from)
@@ -134,9 +129,6 @@ report_lacks(const struct options *o, const char *lacks)
 		notice("INCOMPLETE: %s", lacks);
 }
 
-/* --- files -------------------------------------------------------------------------- */
-
-/* Rows that lack something have been read; the status tells. */
 static int
 print_file(const struct options *o, struct usage_list *list,
     struct usage_source *from, int status)
@@ -177,8 +169,6 @@ count_file(const struct options *o)
 	usage_list_fini(&list);
 	return status;
 }
-
-/* --- live targets -------------------------------------------------------------------- */
 
 static bool
 is_over(void *arg)
@@ -273,8 +263,6 @@ count_live(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 	batch_report_end(nodes_session_look(s));
 	return output_close(out, o->output, status);
 }
-
-/* --- the command ------------------------------------------------------------------------ */
 
 int
 cmd_usage_check(struct parse *p)

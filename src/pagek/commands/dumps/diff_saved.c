@@ -1,7 +1,3 @@
-/*
- * pagek diff of lists that pagek list has saved: of two, or of one and the list
- * of a target now.
- */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +11,6 @@
 #include "dumps.h"
 
 #define FILE_MAX ((size_t)1 << 31)
-
-/* --- rows ----------------------------------------------------------------- */
 
 static bool
 get_net(const void *row, size_t at, struct field_value *v)
@@ -97,8 +91,6 @@ static const struct field functions[] = {
 };
 static const struct field_table function_table = FIELD_TABLE(functions);
 
-/* --- reading -------------------------------------------------------------- */
-
 static int
 read_bytes(struct saved_diff *d, enum saved_side side, const char *name,
     const char *bytes, size_t len, const char *hint)
@@ -132,7 +124,6 @@ read_file(struct saved_diff *d, enum saved_side side, const char *path)
 	return r;
 }
 
-/* Lists the target as `pagek list` does. */
 static int
 read_target(struct saved_diff *d, const struct options *o, uv_loop_t *loop,
     struct nodes_session *s)
@@ -205,8 +196,6 @@ tell_filters(const struct options *o, struct saved_diff *d)
 	    "blocks of the filter " : "all blocks", new->filter);
 	old->incomplete = new->incomplete = true;
 }
-
-/* --- writing -------------------------------------------------------------- */
 
 static void
 put_side(struct json *j, const char *key, const char *name,
@@ -321,8 +310,6 @@ write_diff(const struct options *o, struct saved_diff *d)
 	return output_close(out, o->output, PAGEK_OK);
 }
 
-/* --- the command ---------------------------------------------------------- */
-
 static struct saved_diff diff;
 
 static int
@@ -338,7 +325,6 @@ compare_target(const struct options *o, uv_loop_t *loop,
 	return status;
 }
 
-/* Options of debug data, and of two moments of one target. */
 int
 diff_saved_check(struct parse *p)
 {

@@ -1,7 +1,3 @@
-/*
- * A live target as a dump: the list of its node, with the node's sequence numbers
- * and its names of callers; for a history, the events that the node still has.
- */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,8 +9,6 @@
 #include "../../cli/pump.h"
 #include "../../page/view.h"
 #include "dumps.h"
-
-/* --- times ---------------------------------------------------------------- */
 
 /* The start of a process of this machine, as a wall clock; 0: not known. */
 static int64_t
@@ -29,8 +23,8 @@ start_wall_ms(pid_t pid)
 	if (pid <= 0 || base_file_read(path, 4096, &text, &len) < 0)
 		return 0;
 	/*
-	 * The name, in parentheses, may have blanks; the start is the 20th word
-	 * behind.
+	 * The name in parentheses may have blanks; the start is the 20th word
+	 * after it.
 	 */
 	end = strrchr(text, ')');
 	for (unsigned i = 0; end != NULL && i < 20; i++)
@@ -44,10 +38,7 @@ start_wall_ms(pid_t pid)
 	    (unsigned long)sysconf(_SC_CLK_TCK));
 }
 
-/*
- * The target's start on the node's clock; on another machine, that of the
- * oldest block.
- */
+/* On the node's clock; on another machine, the start of the oldest block. */
 static int64_t
 start_ms(const struct options *o, const struct nodes_look *look)
 {
@@ -60,8 +51,6 @@ start_ms(const struct options *o, const struct nodes_look *look)
 	return blklist_window(look->list, BLKLIST_BY_AGE, false, 0, &oldest,
 	    1) == 1 ? oldest.ms : look->now_ms;
 }
-
-/* --- one moment ----------------------------------------------------------------- */
 
 struct filling {
 	const struct options *o;
@@ -103,7 +92,6 @@ ask_name(struct filling *f, const struct blk *b)
 	return profile_add(f->profile, b->caller, b->size, b->ms);
 }
 
-/* Names of the callers and threads of the rows and of the history. */
 static int
 take_names(struct filling *f)
 {
@@ -153,9 +141,6 @@ drop_moment(struct filling *f)
 	f->rows = 0;
 }
 
-/* --- callers ------------------------------------------------------------------ */
-
-/* The frames of a stack, each with its inlined lines. */
 static int
 take_stack(struct filling *f, uint64_t caller, struct dump_moment *m,
     unsigned *levels)
@@ -186,8 +171,6 @@ take_stack(struct filling *f, uint64_t caller, struct dump_moment *m,
 		*levels = level;
 	return 0;
 }
-
-/* --- blocks -------------------------------------------------------------------- */
 
 static int
 take_event(struct filling *f, const struct blk *b, struct dump_moment *m,

@@ -1,7 +1,4 @@
-/*
- * Earlier events of a live target: the records that its node still has, from
- * the oldest on, become blocks with their allocations and frees.
- */
+/* Records become blocks with their allocations and frees, from the oldest on. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -9,7 +6,6 @@
 #include "../../cli/pump.h"
 #include "dumps.h"
 
-/* Of an address in its layer. */
 struct last_life {
 	uint64_t key;
 	size_t at;
@@ -45,8 +41,6 @@ add_life(struct live_history *h, uint64_t key, struct live_life **out)
 	**out = (struct live_life){ .state = LIVE_HELD };
 	return 0;
 }
-
-/* --- records ---------------------------------------------------------------- */
 
 static int
 take_alloc(struct live_history *h, const struct rec *r, uint64_t seq, int64_t ms)
@@ -146,8 +140,6 @@ take_record(void *arg, const struct rec *r, uint64_t seq, int64_t ms)
 		return 0;
 	}
 }
-
-/* --- reading ------------------------------------------------------------------ */
 
 static bool
 is_read(void *session)

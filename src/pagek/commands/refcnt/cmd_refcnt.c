@@ -1,4 +1,3 @@
-/* pagek refcnt: references to pages of a target. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,8 +12,6 @@
 #define SHOWN_MOST (UINT64_C(1) << 18)	/* pages of a range */
 #define RANGES 1024		/* that all blocks are joined to, at most */
 #define PERIOD_LEAST_MS 100	/* that a node takes */
-
-/* --- requests ---------------------------------------------------------------------- */
 
 static bool
 has_copy(void *session)
@@ -51,8 +48,6 @@ whole_list(struct nodes_session *s)
 	return batch_has_list(look) && !look->window ? look->list : NULL;
 }
 
-/* --- which pages ---------------------------------------------------------------------- */
-
 static bool
 has_range(const struct options *o)
 {
@@ -87,8 +82,6 @@ find_ranges(const struct options *o, struct nodes_session *s,
 		complain("cannot find the pages: %s", strerror(-err));
 	return err < 0 ? PAGEK_FAILED : PAGEK_OK;
 }
-
-/* --- on, off, and moves ------------------------------------------------------------------ */
 
 static int
 ask_range(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
@@ -156,8 +149,6 @@ change(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 	page_ranges_fini(&r);
 	return output_close(stdout, NULL, status);
 }
-
-/* --- counts ------------------------------------------------------------------------------ */
 
 static int
 ask_pages(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
@@ -228,8 +219,6 @@ show(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 	return status;
 }
 
-/* --- the command ---------------------------------------------------------------------------- */
-
 static bool
 has_process(const struct nodes_look *look)
 {
@@ -257,7 +246,6 @@ check_actions(struct parse *p)
 	return 0;
 }
 
-/* Options that have an effect only beside another one. */
 static int
 check_beside(struct parse *p)
 {

@@ -1,4 +1,3 @@
-/* The note's table of memory configuration, and counts of another program's trace. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,8 +10,6 @@
 #include "../../cli/pump.h"
 #include "../../documents/documents.h"
 #include "refcnt.h"
-
-/* --- fields ----------------------------------------------------------------------- */
 
 struct memory_row {
 	const struct wire_memory_node *node;
@@ -106,8 +103,6 @@ print_nodes(const struct options *o, const struct wire_memory_node *at, size_t n
 	return output_close(out, o->output, PAGEK_OK);
 }
 
-/* --- this machine's -------------------------------------------------------------------- */
-
 static void
 read_node(const struct refcnt_topology *t, unsigned i,
     struct wire_memory_node *out)
@@ -166,8 +161,6 @@ out:
 	return status;
 }
 
-/* --- of a node's machine ------------------------------------------------------------------ */
-
 static bool
 has_answered(void *session)
 {
@@ -199,8 +192,6 @@ memory_print(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 	return m->error == -EINVAL ? PAGEK_USAGE : m->error == -ENOTSUP ?
 	    PAGEK_FORMAT : PAGEK_FAILED;
 }
-
-/* --- imports ---------------------------------------------------------------------------- */
 
 static unsigned
 node_of(void *topology, unsigned cpu)

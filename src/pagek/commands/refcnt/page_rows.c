@@ -39,8 +39,6 @@ page_rows_fields(const char *list, char *why, size_t cap)
 	    cap);
 }
 
-/* --- output --------------------------------------------------------------------------- */
-
 static void
 put_heading(FILE *out, const struct page_rows *r, const struct options *o)
 {

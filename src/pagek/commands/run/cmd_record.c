@@ -1,4 +1,3 @@
-/* pagek record: a capture, of a command that it starts or of a target. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -39,8 +38,6 @@ struct record {
 	pid_t pid;			/* of the target; 0: a command */
 };
 
-/* --- the file --------------------------------------------------------------- */
-
 static bool
 is_capture_or_empty(int fd, const char *path)
 {
@@ -59,8 +56,9 @@ is_capture_or_empty(int fd, const char *path)
 }
 
 /*
- * The node shares this lock until the last event is written.  Its supervisor, which keeps
- * the file for another process of the node, ends just after the pagek that began it.
+ * The node shares this lock until the last event.  Its supervisor, which keeps
+ * the file for the node's next process, ends just after the pagek that began
+ * it.
  */
 static int
 lock_file(int fd)
@@ -146,8 +144,6 @@ remove_file(const struct record *r)
 		unlink(r->o->output);
 }
 
-/* --- questions to the node ----------------------------------------------------- */
-
 static void
 on_answer(void *arg, int err, const char *why, const struct nodes_recording *now)
 {
@@ -169,7 +165,6 @@ is_answered(void *arg)
 	return r->err <= 0;
 }
 
-/* Waits for the answer to the question that was put with result `asked`. */
 static int
 await_answer(struct record *r, int asked)
 {
@@ -190,7 +185,6 @@ ask(struct record *r, enum wire_record_action action)
 	    on_answer, r));
 }
 
-/* A full disk, and its end, as they come. */
 static void
 tell_stopped(struct record *r)
 {
@@ -206,7 +200,6 @@ tell_stopped(struct record *r)
 
 static int go_on(struct record *);
 
-/* True while the node records. */
 static bool
 look(struct record *r)
 {
@@ -228,7 +221,6 @@ look(struct record *r)
 	return r->now.state < WIRE_RECORD_ENDING;
 }
 
-/* Has the last events written. */
 static void
 finish(struct record *r)
 {
@@ -282,8 +274,6 @@ no_news(void *arg)
 {
 	(void)arg;
 }
-
-/* --- a command ---------------------------------------------------------------- */
 
 /* Images of the command that the node has not watched are not in the file. */
 static void
@@ -355,8 +345,6 @@ start_recorded(struct record *r)
 	forward_close();
 	return status;
 }
-
-/* --- a target ----------------------------------------------------------------- */
 
 #define READS 16		/* of the input at once */
 
@@ -567,8 +555,6 @@ record_target(struct record *r)
 		remove_file(r);
 	return status;
 }
-
-/* --- the command line ------------------------------------------------------------ */
 
 int
 cmd_record_check(struct parse *p)

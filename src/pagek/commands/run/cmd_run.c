@@ -1,4 +1,3 @@
-/* pagek run: starts a command and watches it, on the terminal or as text. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -32,8 +31,6 @@ struct run {
 	struct page page;
 	bool unwatched;			/* the node never answered, as was reported */
 };
-
-/* --- the command's end -------------------------------------------------- */
 
 /* A status like a shell's; 125: not known. */
 static int
@@ -82,7 +79,7 @@ is_welcome(const struct run *r)
 	return nodes_link_state(r->link, &why) != NODES_CONNECTING;
 }
 
-/* Waits for the node's news of the end.  False, after a message: none came. */
+/* False, after a message: no news of the end came. */
 static bool
 await_last(struct run *r, int timeout_ms)
 {
@@ -136,8 +133,6 @@ run_tell_end(const struct nodes_look *look, const char *command)
 		return PAGEK_RUN_FAILED;
 	return lacks_report(look) ? failed_unless(status) : status;
 }
-
-/* --- totals ------------------------------------------------------------- */
 
 #define FULL_TEXT 80
 
@@ -194,7 +189,6 @@ put_total(FILE *out, const struct nodes_target *t, bool ascii)
 		    (long)t->pid, advice);
 }
 
-/* Moves the targets of our command to the front; returns their number. */
 static size_t
 keep_own_targets(const struct run *r, struct nodes_target *list, size_t n)
 {
@@ -218,7 +212,6 @@ keep_own_targets(const struct run *r, struct nodes_target *list, size_t n)
 	return kept;
 }
 
-/* A line for each process image, in the order of the node's table. */
 static void
 put_totals(const struct run *r, FILE *out)
 {
@@ -257,8 +250,6 @@ put_totals(const struct run *r, FILE *out)
 		    ": " : "; the first without a line: ", why);
 	free(list);
 }
-
-/* --- as text ------------------------------------------------------------ */
 
 static void
 put_picture(struct run *r, FILE *out)
@@ -306,8 +297,6 @@ run_text(struct run *r)
 	return status;
 }
 
-/* --- on the terminal ---------------------------------------------------- */
-
 /* By the path of the call: its folder may not be in PATH. */
 static void
 own_name(char name[256], bool ascii)
@@ -319,7 +308,6 @@ own_name(char name[256], bool ascii)
 	base_safe_text(name, 256, word, strlen(word), ascii);
 }
 
-/* The live target that holds most; NULL: none. */
 static const struct nodes_target *
 largest_live(const struct nodes_target *list, size_t n)
 {
@@ -335,7 +323,6 @@ largest_live(const struct nodes_target *list, size_t n)
 	return largest;
 }
 
-/* The start of the last LAST_LINES lines. */
 static const char *
 last_lines(const char *text, size_t len)
 {
@@ -366,7 +353,6 @@ put_lines(const struct run *r, const char *p, const char *end, FILE *out)
 	}
 }
 
-/* Prints the last lines of the command's output, and the name of its file. */
 static void
 tell_output(const struct run *r, FILE *out)
 {
@@ -416,7 +402,6 @@ live_process(const struct run *r, char name[64])
 	return pid;
 }
 
-/* Reports how to return to a target that goes on. */
 static void
 tell_return(const struct run *r, FILE *out)
 {
@@ -478,7 +463,6 @@ has_status(void *arg)
 	return look->command.status >= 0 || !look->link.up;
 }
 
-/* The command's status, if it has ended. */
 static int
 page_status(const struct nodes_look *look)
 {
@@ -525,8 +509,6 @@ run_screen(struct run *r)
 	tell_return(r, stderr);
 	return BY_SIGNAL(result.signal);
 }
-
-/* --- start -------------------------------------------------------------- */
 
 /* A named pipe is not opened: its reader would see an end of file. */
 static bool

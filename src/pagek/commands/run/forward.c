@@ -1,4 +1,3 @@
-/* Forwards signals from a handler through the loop to another process. */
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>

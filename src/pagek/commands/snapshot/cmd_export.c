@@ -1,4 +1,3 @@
-/* pagek export: formats of other programs, of a target; export_capture.c has captures. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -18,8 +17,8 @@
 #define NOTE_TEXT 1024
 
 /*
- * The formats.  Another one is a row here, one in ../../cli/options.def, and a file of
- * ../../../export with the function that writes it.
+ * Another format is a row here, one in ../../cli/options.def, and a writer in
+ * ../../../export.
  */
 static const struct export_format {
 	enum option_id option;
@@ -48,8 +47,6 @@ chosen(const struct options *o)
 	return NULL;
 }
 
-/* --- folded stacks ---------------------------------------------------------- */
-
 static int
 put_line(void *arg, const char *line)
 {
@@ -65,9 +62,6 @@ put_folded(const struct options *o, const struct export_held *h, FILE *out)
 	    out);
 }
 
-/* --- formats with a source -------------------------------------------------- */
-
-/* Writes to `out` the notices about the data, for the file. */
 static void
 note_text(const struct snapshot *m, char out[NOTE_TEXT])
 {
@@ -92,7 +86,6 @@ note_text(const struct snapshot *m, char out[NOTE_TEXT])
 		out[len - 2] = '\0';
 }
 
-/* True if the target is a process of this machine that still runs. */
 static bool
 is_here(const struct options *o, const struct nodes_look *look)
 {
@@ -127,8 +120,6 @@ make_source(const struct options *o, const struct snapshot *m,
 	    .pid = is_here(o, &m->look) ? m->look.target.pid : 0,
 	    .target = target, .note = note });
 }
-
-/* --- files ------------------------------------------------------------------ */
 
 /* False: a pipe, a device or standard output, which is written to directly. */
 static bool
@@ -199,7 +190,7 @@ fail:
 	return PAGEK_FAILED;
 }
 
-/* Closes a file.  Returns `r`, an earlier error, or if it is 0 that of the close. */
+/* Returns `r`, an earlier error, or that of the close. */
 static int
 end_file(FILE *out, int r)
 {
@@ -213,7 +204,6 @@ end_file(FILE *out, int r)
 	return r;
 }
 
-/* The same with a folder of files. */
 static int
 fill_folder(const struct options *o, const struct export_held *h)
 {
@@ -278,8 +268,6 @@ export_needs(const struct options *o)
 	    EXPORT_NEEDS_SOURCE : EXPORT_NEEDS_PROFILE;
 }
 
-/* --- a target ---------------------------------------------------------------- */
-
 /* Few readers show the notes in a file. */
 static void
 report_notes(const struct options *o, const struct snapshot *m)
@@ -325,8 +313,6 @@ export_one(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 	batch_report_end(nodes_session_look(s));
 	return status;
 }
-
-/* --- the command ------------------------------------------------------------ */
 
 static int
 check_format(struct parse *p, const struct export_format *f)

@@ -1,4 +1,3 @@
-/* pagek tree: the call tree of held memory, or a flat table of groups. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,8 +63,6 @@ bytes_text(const struct options *o, uint64_t bytes, char out[32])
 	}
 }
 
-/* --- the head ------------------------------------------------------------ */
-
 static void
 put_safe(const struct tree_out *t, const char *text)
 {
@@ -111,7 +108,6 @@ put_sum(const struct tree_out *t, const struct profile_sum *sum)
 	    given && units == PAGE_UNITS_HEX ? "0x" : "", bytes, unit);
 }
 
-/* The moment of counts, before their sum. */
 static void
 put_counts(const struct tree_out *t)
 {
@@ -209,7 +205,6 @@ put_order(const struct tree_out *t)
 	fputc('\n', t->out);
 }
 
-/* Notices about stacks that are cut or have no names. */
 static int
 put_cuts(const struct tree_out *t)
 {
@@ -284,8 +279,6 @@ put_head(const struct tree_out *t)
 		r = put_cuts(t);
 	return r;
 }
-
-/* --- rows ---------------------------------------------------------------- */
 
 static void
 put_share(const struct tree_out *t, const struct profile_sum *sum)
@@ -412,8 +405,6 @@ put_tree(struct tree_out *t)
 	r = profile_tree(t->m->profile, &opts, put_node, t);
 	return r == -EPIPE ? 0 : r;
 }
-
-/* --- the flat table ------------------------------------------------------ */
 
 static void
 put_group(const struct tree_out *t, const struct profile_group *g)

@@ -1,4 +1,3 @@
-/* pagek export of a capture: all its events up to a moment. */
 #include <errno.h>
 #include <string.h>
 
@@ -12,7 +11,6 @@
 
 #define TARGET_TEXT 96
 
-/* A part of a capture at a moment. */
 struct moment {
 	const struct options *o;
 	const char *path;
@@ -27,8 +25,6 @@ struct moment {
 	struct symbol_wrappers *wrappers;
 	struct capture_names *names;
 };
-
-/* --- the moment --------------------------------------------------------------- */
 
 static int
 open_part(struct moment *m)
@@ -88,8 +84,6 @@ close_moment(struct moment *m)
 	capture_list_free(m->list);
 	capture_close(m->c);
 }
-
-/* --- what is written ------------------------------------------------------------- */
 
 /* Says what the data lacks.  The status of that. */
 static int
@@ -159,8 +153,6 @@ write_events(const struct moment *m)
 	captured_free(x);
 	return status != PAGEK_OK ? status : worse;
 }
-
-/* --- the command ------------------------------------------------------------------ */
 
 int
 export_capture_check(struct parse *p)

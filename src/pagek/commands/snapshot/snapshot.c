@@ -1,4 +1,3 @@
-/* A target at one moment, and its documents: call trees and groups. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +30,6 @@ add_block(struct snapshot *m, const struct page_view *v, const struct blk *b,
 	return profile_cells_add(m->cells, v->look->list, b, tag);
 }
 
-/* Takes only blocks that match the filter. */
 static int
 take_blocks(struct snapshot *m, const struct page_opts *opts,
     struct page_row_filter *filter, const struct page_group_kind *kind)
@@ -81,7 +79,6 @@ take_all(struct snapshot *m, const struct page_opts *opts,
 	    profile_take(m->profile, m->look.list);
 }
 
-/* The session's last counts, in place of its list. */
 static int
 take_counts(struct snapshot *m, const struct symbol_wrappers *wrappers)
 {
@@ -255,7 +252,6 @@ snapshot_groups(const struct snapshot *m, enum profile_by by,
 	return r;
 }
 
-/* The function that a snapshot is for. */
 struct user {
 	int (*put)(FILE *, const struct options *, const struct snapshot *);
 	int (*use)(const struct options *, const struct snapshot *);
@@ -289,7 +285,6 @@ use_snapshot(const struct options *o, const struct snapshot *m,
 	return r != PAGEK_OK ? r : batch_status(o, &m->look);
 }
 
-/* Waits for names that the filter needs. */
 static int
 await_filter_names(const struct options *o, uv_loop_t *loop,
     struct nodes_session *s, struct page_row_filter *filter, int64_t left_ms)
@@ -401,8 +396,6 @@ snapshot_visit(const struct options *o, uv_loop_t *loop,
 	return report(o, loop, s, &(struct user){ .use = use, .blocks = blocks });
 }
 
-/* --- documents: the head -------------------------------------------------- */
-
 static struct page_weighed
 weighed(const struct snapshot *m, enum profile_measure by,
     const struct profile_sum *sum)
@@ -483,8 +476,6 @@ put_head(struct json *j, const struct options *o, const struct snapshot *m)
 	json_number(j, "stacks_without_names", m->lacking);
 	return put_ends(j, m, o->tree.measure);
 }
-
-/* --- documents: trees ----------------------------------------------------- */
 
 struct json_tree {
 	struct json *j;
@@ -575,8 +566,6 @@ json_tree(struct json *j, const struct options *o, const struct snapshot *m)
 	return r == -EPIPE ? 0 : r;
 }
 
-/* --- documents: groups ---------------------------------------------------- */
-
 static void
 put_group(struct json *j, const struct options *o, const struct snapshot *m,
     const struct profile_group *g)
@@ -595,7 +584,6 @@ put_group(struct json *j, const struct options *o, const struct snapshot *m,
 	json_row(j, &row, PAGE_GROUP_COUNTED);
 }
 
-/* Number of groups that have at least the least share. */
 static size_t
 count_large(const struct options *o, const struct snapshot *m,
     const struct profile_group *rows, size_t n)

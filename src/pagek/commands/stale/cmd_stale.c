@@ -1,4 +1,3 @@
-/* pagek stale: counts references for a while, then lists old blocks without any. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -33,8 +32,6 @@ struct work {
 	char expression[FILTER_MAX + 1];
 	FILE *out;
 };
-
-/* --- counting -------------------------------------------------------------------- */
 
 static bool
 is_gone(void *arg)
@@ -79,10 +76,7 @@ fail_over(const struct work *w)
 	return PAGEK_NO_TARGET;
 }
 
-/*
- * Reads the counts of a time when all that was referenced until now is counted: some
- * periods later.
- */
+/* Reads the counts some periods later, when all references until now are counted. */
 static int
 read_counts(struct work *w, uint64_t periods)
 {
@@ -105,7 +99,6 @@ read_counts(struct work *w, uint64_t periods)
 	return status;
 }
 
-/* Asks for the last range once more, with another period. */
 static bool
 set_period(struct work *w, uint64_t ms)
 {
@@ -116,7 +109,7 @@ set_period(struct work *w, uint64_t ms)
 	    w->wish.failed == 0;
 }
 
-/* Counts what is not counted yet.  PAGEK_OK, or the status after a complaint. */
+/* PAGEK_OK, or the status after a complaint. */
 static int
 enable(struct work *w)
 {
@@ -153,9 +146,9 @@ enable(struct work *w)
 	/* References before the first whole period are not counted. */
 	status = read_counts(w, PERIODS - w->one_period);
 	/*
-	 * Between two periods the bits are read and then cleared, which takes seconds
-	 * for many pages, and a first reference between these is not seen.  So the
-	 * time is one period, and has begun when the one before it has ended.
+	 * Reading and clearing the bits of many pages takes seconds, in which
+	 * a first reference is not seen.  So the time is one period, begun
+	 * when the one before it ended.
 	 */
 	if (status == PAGEK_OK && w->one_period) {
 		w->one_period = set_period(w, (uint64_t)w->since.idle_ms + SPARE_MS);
@@ -167,7 +160,6 @@ enable(struct work *w)
 	return status;
 }
 
-/* Ends what this command has begun. */
 static void
 disable(struct work *w)
 {
@@ -184,8 +176,6 @@ disable(struct work *w)
 	complain("counting goes on: %s; 'pagek refcnt --disable' ends it",
 	    w->wish.why[0] != '\0' ? w->wish.why : "no answer");
 }
-
-/* --- the moment ------------------------------------------------------------------------ */
 
 static int
 choose_mark(struct work *w)
@@ -206,7 +196,6 @@ choose_mark(struct work *w)
 	return PAGEK_OK;
 }
 
-/* Waits until all pages have been counted for so long. */
 static void
 wait_for(struct work *w)
 {
@@ -251,8 +240,6 @@ choose_moment(struct work *w)
 	return status == PAGEK_OK && o->page.mark != NULL ? choose_mark(w) :
 	    status;
 }
-
-/* --- output -------------------------------------------------------------------------------- */
 
 static int
 choose_blocks(struct work *w)
@@ -354,7 +341,6 @@ write_document(struct work *w, FILE *out)
 	return err < 0 ? PAGEK_FAILED : PAGEK_OK;
 }
 
-/* The head and the groups, which tree writes. */
 static int
 put_groups(FILE *out, const struct options *o, const struct snapshot *m)
 {
@@ -399,8 +385,6 @@ write_found(struct work *w)
 	w->with.source[OPTION_FLAT] = SOURCE_LINE;
 	return snapshot_report(&w->with, w->loop, w->s, put_groups);
 }
-
-/* --- the command ------------------------------------------------------------------------------ */
 
 static int
 list_stale(const struct options *o, uv_loop_t *loop, struct nodes_session *s)

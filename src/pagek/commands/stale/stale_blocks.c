@@ -26,8 +26,6 @@ stale_filter(const struct stale_since *since, int64_t age_ms, const char *also,
 		    since->idle_ms);
 }
 
-/* --- pages that blocks share ------------------------------------------------------ */
-
 struct shared_page {
 	bool any;
 	uint64_t vaddr;
@@ -92,8 +90,6 @@ add_to_pages(struct finding *a, const struct blk *b, bool old)
 		add_to_page(a, blk_layer(b), last, old);
 }
 
-/* --- blocks --------------------------------------------------------------------------- */
-
 static void
 add_old(struct finding *a, const struct blk *b)
 {
@@ -156,8 +152,6 @@ stale_find(struct stale_found *f, const struct page_view *v,
 	} while (n == AT_ONCE);
 	end_page(&a);
 }
-
-/* --- what was found ------------------------------------------------------------------------ */
 
 static void
 put_counts(FILE *out, const struct stale_found *f)

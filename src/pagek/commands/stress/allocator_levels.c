@@ -1,7 +1,3 @@
-/*
- * pagek stress --allocators: requests to a program's own allocators, by the level that
- * satisfied them (alloclog_level()), of a live target or of a process image in a capture.
- */
 #include <inttypes.h>
 #include <string.h>
 
@@ -18,7 +14,7 @@
 
 #define LEVELS 6	/* as in stress/stress.h: the last one is of failed requests */
 
-/* Totals of the target, or what has come since the line before. */
+/* Totals of the target, or the counts since the line before. */
 struct tally {
 	const struct options *o;
 	const char *name, *title;	/* of the target, in data and in text */
@@ -42,8 +38,6 @@ struct levels {
 	uint32_t stream_no;
 	uint64_t lines;
 };
-
-/* --- a line of data -------------------------------------------------------------------- */
 
 static bool
 get_level(const void *row, size_t at, struct field_value *v)
@@ -89,8 +83,6 @@ static const struct field tally_fields[] = {
 };
 static const struct field_table tallies = FIELD_TABLE(tally_fields);
 
-/* --- the table -------------------------------------------------------------------------- */
-
 static const struct {
 	const char *name, *meaning;
 } rows[LEVELS + 1] = {
@@ -125,7 +117,6 @@ put_head(FILE *out, const struct tally *t)
 		    "again with this version\n", out);
 }
 
-/* Why the counts are not all. */
 static void
 put_notes(FILE *out, const struct tally *t)
 {
@@ -194,8 +185,6 @@ put_form(struct levels *l, const struct tally *t)
 	l->lines++;
 }
 
-/* --- a target ------------------------------------------------------------------------------ */
-
 static bool
 is_over(void *arg)
 {
@@ -238,7 +227,6 @@ difference(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-/* Writes what has come since the last one; false: no answer. */
 static bool
 put_spent(struct levels *l, uv_loop_t *loop)
 {
@@ -335,8 +323,6 @@ show_levels(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 	}
 	return status;
 }
-
-/* --- a capture ----------------------------------------------------------------------------- */
 
 #define EVENTS_AT_ONCE 512
 

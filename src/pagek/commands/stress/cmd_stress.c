@@ -1,4 +1,3 @@
-/* pagek stress: how hard a machine's kernel worked for its pages. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -36,8 +35,6 @@ struct spent {
 	bool changed;			/* the source changed within it */
 	struct stress_sample s;		/* numbers are those that were spent */
 };
-
-/* --- the fields of a sample ------------------------------------------------------------- */
 
 static bool
 get_level(const void *row, size_t at, struct field_value *v)
@@ -156,8 +153,6 @@ static const struct field sample_fields[] = {
 };
 static const struct field_table samples = FIELD_TABLE(sample_fields);
 
-/* --- the table of levels ------------------------------------------------------------------- */
-
 FIELD_PRINT(name_cell, stress_level_row, "%s", r->name)
 FIELD_PRINT(count_cell, stress_level_row, "%s", r->count)
 FIELD_PRINT(share_cell, stress_level_row, "%s", r->share)
@@ -229,7 +224,6 @@ put_line_of(FILE *out, const char *text)
 		fprintf(out, "%s\n", text);
 }
 
-/* The row of the control group. */
 static void
 put_charge(FILE *out, const struct spent *p)
 {
@@ -287,9 +281,6 @@ put_levels(FILE *out, const struct spent *p)
 	put_notes(out, p);
 }
 
-/* --- the other forms --------------------------------------------------------------------------- */
-
-/* The line that the note's file has. */
 static void
 put_line(FILE *out, const struct spent *p)
 {
@@ -338,8 +329,6 @@ put_metrics(FILE *out, const struct spent *p)
 	    "pagek_stress_waited_microseconds_total{tasks=\"all\"} %" PRIu64 "\n",
 	    s->some_us, s->full_us);
 }
-
-/* --- samples --------------------------------------------------------------------------------------- */
 
 struct look {
 	const struct options *o;
@@ -433,10 +422,7 @@ put_spent(struct look *l, const struct stress_sample *base)
 	return true;
 }
 
-/*
- * Writes what was spent since the sample in the file of --baseline; without such a
- * file, the totals.
- */
+/* Writes what was spent since the file of --baseline; without it, the totals. */
 static bool
 put_compared(struct look *l)
 {
@@ -480,7 +466,6 @@ from_boot(const struct options *o)
 	return option_given(o, OPTION_SINCE);
 }
 
-/* True if the process of --only=PID has ended. */
 static bool
 has_ended(const struct look *l)
 {
@@ -530,9 +515,6 @@ end_document(struct look *l)
 	json_end(&l->json);
 }
 
-/* --- a command ------------------------------------------------------------------------------------------ */
-
-/* Waits until counters of this process are open. */
 static _Noreturn void
 execute(char *const *argv, const struct sigaction old[2], int gate)
 {
@@ -640,8 +622,6 @@ put_command(struct look *l, int *status)
 	return put_spent(l, &l->base);
 }
 
-/* --- a capture -------------------------------------------------------------------------------------------- */
-
 struct span {
 	struct capture *c;
 	const char *path;
@@ -663,7 +643,6 @@ stress_capture_time(struct capture *c, const char *path, uint32_t part,
 		*ms = w.ms;
 		return PAGEK_OK;
 	}
-	/* A mark, the peak, the end. */
 	status = captures_seek(c, part, &w, path, true, &list);
 	if (status != PAGEK_OK)
 		return status;
@@ -710,7 +689,6 @@ find_span(struct span *s, const struct options *o)
 	return status;
 }
 
-/* Between the samples at two moments. */
 static void
 put_between(struct look *l, const struct span *s, int64_t begin, int64_t end)
 {
@@ -767,9 +745,6 @@ print_capture(struct look *l)
 	return status;
 }
 
-/* --- the command line ------------------------------------------------------------------------------------- */
-
-/* --only=command, or a process id. */
 static int
 check_only(struct parse *p)
 {
@@ -800,7 +775,6 @@ check_only(struct parse *p)
 	    "give --interval, --count or --duration too", base_shown(o->stress.only));
 }
 
-/* --allocators, which shows what a target's records tell. */
 static int
 check_allocators(struct parse *p)
 {

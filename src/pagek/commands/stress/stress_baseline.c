@@ -24,8 +24,6 @@
 #define MAGIC "pagek.stress-baseline/1"
 #define FILE_MAX 65536
 
-/* --- reading ------------------------------------------------------------------------ */
-
 static int
 hex_digit(char c)
 {
@@ -114,8 +112,6 @@ stress_baseline_read(const char *path, struct stress_baseline *out, bool *there)
 	return PAGEK_FORMAT;
 }
 
-/* --- writing ------------------------------------------------------------------------ */
-
 static void
 put_baseline(FILE *out, const struct stress_baseline *b)
 {
@@ -154,9 +150,6 @@ stress_baseline_write(const char *path, const struct stress_baseline *b)
 	return PAGEK_FAILED;
 }
 
-/* --- comparing ------------------------------------------------------------------------ */
-
-/* Totals that count on from those of the baseline. */
 static bool
 counts_on(const struct stress_baseline *b, const struct stress_baseline *now)
 {

@@ -1,4 +1,3 @@
-/* pagek stress --sites and --slab: who holds the kernel's own memory. */
 #include <string.h>
 
 #include "../../../base/base.h"
@@ -9,9 +8,6 @@
 #include "../../documents/documents.h"
 #include "stress.h"
 
-/* --- the command line ------------------------------------------------------------------ */
-
-/* The words of --sort; the first one is the default. */
 static const char *const words[STRESS_TABLES][STRESS_ORDERS] = {
 	[STRESS_BY_SITE] = { [STRESS_LARGEST] = "bytes", [STRESS_MOST] = "calls",
 	    [STRESS_BY_NAME] = "name" },
@@ -81,8 +77,6 @@ stress_tables_check(struct parse *p)
 		r = option_fail(p, "%s", why);
 	return r;
 }
-
-/* --- output ------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *title, *schema, *key;
