@@ -1,7 +1,7 @@
 /*
  * reader: an open capture.  Private to the room; ../capture.h has what others call.
  *
- *	reader.c	opens files, and reads their blocks
+ *	reader.c	opens files, reads their blocks, recognises damage
  *	seek.c		the list at a moment
  */
 #ifndef CAPTURE_READER_H

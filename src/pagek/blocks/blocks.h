@@ -3,7 +3,7 @@
  *
  *	blocks.c	blocks as rows; all blocks of the list
  *	row_filter.h	which blocks match the user's expression
- *	choice.h	the blocks that match, sorted
+ *	choice.h	the blocks that match, sorted, collected again as blocks come and go
  *	order.h		how blocks are compared; sorts.def has the sort keys
  *	list_walk.h	reads a list in portions while it changes
  *	collection.h	the blocks that a walk has found, sorted in portions
