@@ -1,4 +1,3 @@
-/* Clocks, threads, checked arithmetic, growing arrays and clipping buffers. */
 #include "base.h"
 
 #include <assert.h>
@@ -17,8 +16,6 @@
 #define NS_PER_MS INT64_C(1000000)
 #define THREAD_STACK ((size_t)64 << 10)
 #define GROW_FIRST 8	/* elements of an array's first allocation */
-
-/* --- clocks and threads --------------------------------------------------- */
 
 static int64_t
 clock_ns(clockid_t id)
@@ -101,8 +98,6 @@ base_thread_start(void *(*run)(void *), void *arg)
 	pthread_attr_destroy(&attr);
 	return -r;
 }
-
-/* --- arrays and buffers --------------------------------------------------- */
 
 int
 base_grow(void **array, size_t *cap, size_t want, size_t size)

@@ -1,4 +1,3 @@
-/* Small files: read whole, replaced whole; folders. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -140,8 +139,6 @@ base_state_path(char *path, size_t cap, const char *name)
 {
 	return user_path(path, cap, "XDG_STATE_HOME", "/.local/state", name);
 }
-
-/* --- replacing a file ------------------------------------------------------ */
 
 int
 base_folders_above(const char *path)

@@ -1,4 +1,3 @@
-/* Numbers in a fixed number of columns. */
 #include "base.h"
 
 #include <assert.h>

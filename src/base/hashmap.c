@@ -1,4 +1,3 @@
-/* Hash tables by open addressing. */
 #include "hashmap.h"
 
 #include <assert.h>
@@ -20,8 +19,6 @@ hash_of_bytes(uint64_t seed, const void *bytes, size_t len)
 		h = (h ^ p[i]) * UINT64_C(0x100000001b3);
 	return h;
 }
-
-/* --- index ---------------------------------------------------------------- */
 
 static size_t
 mask_of(const struct hashindex *x)
@@ -136,8 +133,6 @@ hashindex_memory(const struct hashindex *x)
 	return x->bits != 0 ? sizeof *x->slot << x->bits : 0;
 }
 
-/* --- map ------------------------------------------------------------------ */
-
 int64_t
 hashmap_put(struct hashmap *m, uint64_t key, bool *added)
 {
@@ -190,8 +185,6 @@ hashmap_fini(struct hashmap *m)
 	hashindex_fini(&m->index);
 	*m = (struct hashmap){ .size = m->size };
 }
-
-/* --- interned texts -------------------------------------------------------- */
 
 #define CHUNK 65536
 

@@ -1,4 +1,3 @@
-/* Options as data. */
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>

@@ -1,7 +1,4 @@
-/*
- * Persistent memory.  The file's first page lists the pieces: so a successor of
- * another build is refused and cannot read one table as another.
- */
+/* The file's first page lists the pieces: a successor of another build is refused. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -53,7 +50,6 @@ round_up(size_t bytes, size_t unit)
 	return (bytes + unit - 1) & ~(unit - 1);
 }
 
-/* Maps a part of the file at an address that is a multiple of `align`. */
 static char *
 map_aligned(int fd, size_t bytes, off_t offset, size_t align)
 {
@@ -117,8 +113,6 @@ map_all(int fd, size_t *expected)
 	return ftruncate(fd, (off_t)bytes) == 0 ?
 	    map_aligned(fd, bytes, 0, BASE_HUGE) : NULL;
 }
-
-/* --- reuse ---------------------------------------------------------------- */
 
 #define AGAIN_BYTES ((size_t)512 << 10)	/* maximum of used bytes that are zeroed */
 
@@ -260,8 +254,6 @@ pmem_reset_opens(struct pmem *memory)
 {
 	memory->head->opens = 0;
 }
-
-/* --- pieces --------------------------------------------------------------- */
 
 static bool
 extend_file(const struct pmem *memory, off_t end)

@@ -1,4 +1,3 @@
-/* Programs of our own that are started for a part of the work. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>

@@ -1,4 +1,3 @@
-/* Safe text for a terminal, suggestions for words, numbers and lines. */
 #include <ctype.h>
 #include <errno.h>
 #include <locale.h>
@@ -51,9 +50,9 @@ base_utf8_char(const char *s, size_t len, uint32_t *codepoint)
 
 /*
  * Characters that can reorder, hide or split a line unseen: bidirectional
- * controls, zero-width and invisible formatting, blank fillers, variation
- * selectors and tags, line and paragraph separators, noncharacters.  Their
- * width does not tell them from accents and letters.
+ * controls, invisible formatting, blank fillers, variation selectors, tags,
+ * separators, noncharacters.  Their width does not tell them from accents and
+ * letters.
  */
 static const struct {
 	uint32_t first, last;
@@ -141,8 +140,7 @@ plain_run(const char *s, size_t len)
 		memcpy(&eight, s + n, sizeof eight);
 		/*
 		 * The sum sets the high bit for DEL and above, the difference
-		 * for control characters and 0xff.  Only such bytes carry or
-		 * borrow.
+		 * for controls and 0xff.
 		 */
 		if ((((eight + ones) | (eight - ones * ' ')) & high) != 0)
 			break;
@@ -325,8 +323,6 @@ base_nearest(const char *word, const char *const *words, size_t n)
 	return nearest;
 }
 
-/* --- numbers as people write them ---------------------------------------- */
-
 /* One digit or more; *at moves behind them. */
 static int
 read_digits(const char **at, uint64_t *out)
@@ -390,8 +386,6 @@ base_shown(const char *word)
 	base_safe_text(out, sizeof safe[0], word, strlen(word), false);
 	return out;
 }
-
-/* --- lines ----------------------------------------------------------------- */
 
 #define ORDER_MARK "\xef\xbb\xbf"	/* U+FEFF, which some editors write first */
 

@@ -1,13 +1,12 @@
 /*
- * The program's own clock_gettime(), poll() and epoll_wait(), which call libc.
+ * Own clock_gettime(), poll() and epoll_wait(), which call libc: faketime(1)
+ * replaces them in a preloaded library, where clocks may stand still and waits
+ * with them, so no timer of ours or of libuv would end.  A symbol of the
+ * program comes first, also for libraries.  The time of day stays that of
+ * faketime.
  *
- * faketime(1) preloads a library that replaces them.  Its clocks may stand still,
- * and its waits are as slow as its clocks: no timer of ours or of libuv would end.
- * A symbol of the program comes before those of libraries, also for calls by
- * libraries.  The time of day stays that of faketime.
- *
- * Sanitizers replace these functions themselves, and 32-bit programs call others:
- * both get none of these.
+ * Sanitizers replace these functions themselves, and 32-bit programs call
+ * others: both get none of these.
  */
 #include <dlfcn.h>
 #include <poll.h>
@@ -53,9 +52,9 @@ find(const char *name)
 }
 
 /*
- * Before main(): later calls may be in a signal handler.  The loader allocates,
- * and a preloaded allocator may ask for the time meanwhile: until all are found,
- * calls go to the system.
+ * Before main(): later calls may be in a signal handler.  The loader
+ * allocates, and a preloaded allocator may ask for the time: until all are
+ * found, calls go to the system.
  */
 static __attribute__((constructor)) void
 find_all(void)

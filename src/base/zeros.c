@@ -1,4 +1,3 @@
-/* Mappings of zeros, and the idle ones that are reused. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -143,8 +142,6 @@ zeros_are_kept(void)
 	return reuse;
 }
 
-/* --- pages in memory ------------------------------------------------------ */
-
 #define PAGE_PRESENT (UINT64_C(1) << 63)
 #define PAGE_EXCLUSIVE (UINT64_C(1) << 56)
 
@@ -174,8 +171,8 @@ struct scan_region {
 #define ZERO_PAGES 64			/* maximum of regions that are zeroed */
 
 /*
- * Zeroes the used pages if they are few, which is faster than to release them and to
- * get others.  False: release them.
+ * Zeroes the used pages if they are few: faster than to release them.  False:
+ * release them.
  */
 static bool
 zero_used(char *p, size_t bytes)

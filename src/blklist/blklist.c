@@ -1,4 +1,3 @@
-/* Functions that are the same for all kinds of list. */
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
@@ -8,9 +7,9 @@
 #include "list.h"
 
 /*
- * Pairs are looked for when at least this part of the records is in one: a look
- * costs about 7 ns a record, a record in a pair saves 10 with few blocks, 30
- * with many.  After ADAPT_SKIP records it is tried again.
+ * Pairs are looked for when this part of the records is in one: a look costs 7
+ * ns a record, a record in a pair saves 10 with few blocks, 30 with many.
+ * Tried again after ADAPT_SKIP records.
  */
 #define ADAPT_PERCENT 30
 #define ADAPT_WINDOW (2 * LIST_CHUNK)
@@ -18,8 +17,7 @@
 
 /*
  * Address space for a record with all tables, and seven times as much for the
- * rest of the program: below this bound no size wraps where pointers have 32
- * bits.
+ * program: below this bound no size wraps in 32 bits.
  */
 #define RECORD_SPACE 512
 
@@ -209,11 +207,9 @@ estimate_sub(struct blklist *l, uint64_t key, uint64_t size)
 	l->est.bytes -= (uint64_t)(weight * (double)size);
 }
 
-/* --- peaks by thread ------------------------------------------------------- */
-
 /*
- * Events of several threads without an order do not tell the bytes held at
- * once: at most the bytes held before plus each thread's own peak.
+ * Unordered events of several threads: at most the bytes before plus each
+ * thread's own peak.
  */
 
 int
@@ -261,8 +257,6 @@ add_to_peak(struct list_thread_peaks *peaks, unsigned thread, int64_t bytes)
 	peaks->of[thread].peak = sum;
 }
 
-/* --- the watcher ------------------------------------------------------------ */
-
 int
 blklist_watch(struct blklist *l, blklist_watch_fn *fn, void *arg)
 {
@@ -308,8 +302,6 @@ list_tell_unlisted(struct blklist *l, const struct rec *r)
 	b = blk_of_rec(r, 0, 0);
 	l->watch(l->watch_arg, BLKLIST_UNLISTED, &b, r);
 }
-
-/* --- what few lists have ---------------------------------------------------- */
 
 void
 list_extra_add(struct blklist *l, const struct rec *r, uint64_t key,
@@ -777,8 +769,6 @@ list_undo_take(struct blklist *l, const struct rec *undo, uint64_t key,
 		l->counts.late--;
 	return state;
 }
-
-/* --- requesters ------------------------------------------------------------ */
 
 /* The seed is the table's address: a target cannot know which names collide. */
 static uint32_t

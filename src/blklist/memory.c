@@ -1,4 +1,3 @@
-/* Mappings, and the thread that prefaults them. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -10,8 +9,6 @@
 #include "../base/pmem.h"
 #include "blklist.h"
 #include "memory.h"
-
-/* --- making pages present -------------------------------------------------- */
 
 /* Atomic, as the owner may write; adding 0 would be a load with clang. */
 void
@@ -182,12 +179,10 @@ blklist_start_prefault_thread(void)
 	threaded = true;
 }
 
-/* --- mappings -------------------------------------------------------------- */
-
 /*
- * Small pages are taken a sixteenth of the table at a time, PREFAULT_MAX bytes
- * at most.  In tables from PREFAULT_THREAD bytes on the thread takes them,
- * which may need milliseconds: hence the margin.
+ * A sixteenth of the table at a time, PREFAULT_MAX bytes at most.  From
+ * PREFAULT_THREAD bytes on the thread takes them, in milliseconds: hence the
+ * margin.
  */
 #define PREFAULT_PART 16
 #define PREFAULT_MAX (UINT32_C(256) << 10)
@@ -207,7 +202,6 @@ list_map_huge(size_t bytes, size_t huge)
 	return zeros_map(bytes, huge);
 }
 
-/* Bytes to take next: a part of the table, or up to the next huge page. */
 static size_t
 prefault_more(size_t bytes, size_t huge, size_t present)
 {

@@ -1,4 +1,3 @@
-/* Persistent lists: new ones, commits, and resuming. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -61,8 +60,6 @@ blklist_commit(struct blklist *l, unsigned slot)
 	list_in_order();
 	k->generation++;
 }
-
-/* --- resuming --------------------------------------------------------------- */
 
 /* True for the latest commit and the one before, which undos can go back to. */
 static bool
@@ -134,9 +131,9 @@ list_removed_since(const struct blklist *l, const struct list_slot *s,
 }
 
 /*
- * Forgets removals after the commit, the last one first: after another kill
- * those left are restored again, which changes nothing.  One more entry may
- * have been begun, over an older one.
+ * Forgets removals after the commit, the last first: after another kill the
+ * rest is restored again.  One more entry may have been begun, over an older
+ * one.
  */
 static void
 removed_forget(struct blklist *l, const struct list_slot *s, uint32_t n)

@@ -1,6 +1,6 @@
 /*
- * Sets of addresses in their order: a word of 64 bits for each 64 addresses of
- * which one is in the set, a word above it for each 64 words, and so on.
+ * A word of 64 bits for each 64 addresses of which one is in the set, a word
+ * above it for each 64 words, and so on.
  */
 #include <errno.h>
 
@@ -33,7 +33,6 @@ bits_at(const struct addresses *a, unsigned level, uint64_t addr)
 	return w != NULL ? w->bits : 0;
 }
 
-/* Removes it from the words below a level. */
 static void
 remove_below(struct addresses *a, uint64_t addr, unsigned levels)
 {

@@ -1,6 +1,6 @@
 /*
- * Stacks of a capture, and the names of their frames, from the files that were
- * mapped.  A name that is asked for waits in a queue until it is read with others.
+ * Names from the files that were mapped.  One that is asked for waits to be
+ * read with others.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -67,8 +67,6 @@ capture_names_free(struct capture_names *n)
 	free(n);
 }
 
-/* --- stacks and words ------------------------------------------------------- */
-
 static bool
 get_stack(void *arg, uint64_t caller, struct stream_site *out)
 {
@@ -115,8 +113,6 @@ capture_names_words(struct capture_names *n)
 	return (struct profile_words){ .stack = get_stack, .words = get_words,
 		.arg = n };
 }
-
-/* --- files ------------------------------------------------------------------ */
 
 /* The module of a plain return address, unless several have lain there. */
 static unsigned

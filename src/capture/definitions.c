@@ -1,7 +1,3 @@
-/*
- * Encodes and decodes definitions: parts, totals, modules, sites, threads,
- * requesters, types, samples of heap stress.
- */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -26,8 +22,6 @@ cursor_text(struct cursor *c)
 	text[n] = '\0';
 	return text;
 }
-
-/* --- parts -------------------------------------------------------------- */
 
 void
 define_part(struct bytes *b, const struct capture_part *p)
@@ -96,8 +90,6 @@ undefine_part(struct capture_part *p)
 	free_text(&p->cwd);
 }
 
-/* --- totals ------------------------------------------------------------- */
-
 /* The numbers in the order of the file; peak_ms and the losses follow them. */
 static const size_t totals_field[] = {
 #define FIELD(name) offsetof(struct capture_totals, name)
@@ -140,8 +132,6 @@ read_totals(struct cursor *c, struct capture_totals *t)
 		t->lost[i < STREAM_CAUSES ? i : STREAM_OTHER] += v;
 	}
 }
-
-/* --- modules, sites ----------------------------------------------------- */
 
 void
 define_module(struct bytes *b, unsigned no, const struct stream_module *m)
@@ -217,8 +207,6 @@ read_site(struct cursor *c, uint32_t *no, uint64_t frame[RING_STACK_MAX],
 	}
 	return !c->bad;
 }
-
-/* --- threads, requesters, types ------------------------------------------- */
 
 /* A number that is longer than it may be is the largest. */
 static uint32_t
@@ -297,8 +285,6 @@ read_type(struct cursor *c, struct stream_type *t)
 	free(text);
 	return !c->bad;
 }
-
-/* --- heap stress ------------------------------------------------------------ */
 
 void
 define_stress(struct bytes *b, const struct capture_stress *s)

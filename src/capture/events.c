@@ -1,18 +1,14 @@
 /*
- * Records and rows as columns.
- *
  * A block of events is decoded without any other.  Its columns are
  *
- *	symbols		each new pair of flags, type and caller, in the order in
- *			which they come
+ *	symbols		each new pair of flags, type and caller, as they come
  *	sequence	the symbol of each event: 0 the one that followed the last
  *			two symbols before, else its number + 1
  *	threads		runs: how many events, thread
  *	times		runs: how many events, difference to the run before
- *	addresses	0: an allocation at the address that this thread freed last
- *			of those of its class of sizes; even: twice the distance to
- *			the last event of this address; odd: a new one, as the
- *			difference to the last new one
+ *	addresses	0: an allocation at the last address of its class of sizes that this
+ *			thread freed; even: twice the distance to the last event of this
+ *			address; odd: a new one, as the difference to the last new one
  *	sizes		only where not that of the symbol's last event: events
  *			skipped, size
  *	overheads	likewise, where not that of the last event of this size
@@ -180,15 +176,12 @@ follow_address(struct model *m, unsigned head, unsigned i, uint16_t from,
 	}
 }
 
-/* --- events out --------------------------------------------------------- */
-
 static size_t
 slot_of(uint64_t key)
 {
 	return (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 40) & (SLOTS - 1);
 }
 
-/* The number of the event's symbol; a new one goes into its column. */
 static uint16_t
 find_symbol(struct events_coder *e, const struct rec *r)
 {
@@ -327,8 +320,6 @@ events_encode(struct events_coder *e, struct bytes *out, const struct rec *all,
 	put_columns(out, col);
 }
 
-/* --- events in ---------------------------------------------------------- */
-
 static void
 get_columns(struct cursor *in, struct cursor *col)
 {
@@ -465,8 +456,6 @@ events_decode(struct events_coder *e, const uint8_t *in, size_t len,
 	}
 	return columns_done(col) ? 0 : -EBADMSG;
 }
-
-/* --- rows --------------------------------------------------------------- */
 
 static void
 put_row(struct bytes *col, const struct blk *b, const struct blk *before)

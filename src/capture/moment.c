@@ -10,8 +10,6 @@
 #define NS_PER_MS INT64_C(1000000)
 #define DAY_S (24 * 60 * 60)
 
-/* --- parts ----------------------------------------------------------------- */
-
 bool
 moment_means(const struct capture_part *p, const char *word)
 {
@@ -51,8 +49,6 @@ moment_part(const struct capture *c, const char *word, uint32_t *no,
 	}
 	return *found > 0 ? 0 : -ENOENT;
 }
-
-/* --- moments --------------------------------------------------------------- */
 
 void
 moment_span(const struct capture *c, int64_t *begin, int64_t *end)
@@ -119,7 +115,7 @@ read_duration(const char *text, int64_t begin, int64_t *ms)
 	    __builtin_add_overflow(begin, (int64_t)n, ms) ? -EINVAL : 0;
 }
 
-/* The last mark of that name.  The mark of another part is a time only. */
+/* The mark of another part is a time only. */
 static int
 find_mark(const struct capture *c, uint32_t part, const char *text,
     struct capture_when *w)

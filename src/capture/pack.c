@@ -1,4 +1,3 @@
-/* Checksums, heads and compression. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -11,8 +10,6 @@
 
 #define CRC32C_POLYNOMIAL UINT32_C(0x82f63b78)	/* reversed */
 #define SLICES 8
-
-/* --- CRC-32C ------------------------------------------------------------ */
 
 static uint32_t crc_table[SLICES][256];
 #ifdef __x86_64__
@@ -83,8 +80,6 @@ format_crc32c(const void *p, size_t len)
 	return ~crc_by_table(UINT32_MAX, p, len);
 }
 
-/* --- heads -------------------------------------------------------------- */
-
 void
 format_put_segment(uint8_t out[FORMAT_SEGMENT_HEAD],
     const struct segment_head *s)
@@ -151,8 +146,6 @@ format_get_block(const uint8_t in[FORMAT_BLOCK_HEAD], struct block_head *b)
 	b->crc = (uint32_t)base_get_le(in + 40, 4);
 	return b->len <= FORMAT_BLOCK_MAX && b->decoded <= FORMAT_BLOCK_MAX;
 }
-
-/* --- compression -------------------------------------------------------- */
 
 struct pack {
 #ifdef HAVE_ZSTD

@@ -1,10 +1,7 @@
 /*
- * Which blocks of memory are live after some events, and totals.
- *
- * The rules are blklist's (blklist.h), of records without tickets and without
- * pairs; tests compare the two.  There is no order among the rows, so an event
- * costs one place in one table.  Only the API's layer, which has ranges, has its
- * addresses in order as well.
+ * The rules are blklist's (blklist.h), without tickets and pairs; tests
+ * compare the two.  Rows have no order, so an event costs one place in one
+ * table.  Only the API's layer, which has ranges, has its addresses in order.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -86,8 +83,6 @@ capture_list_since(const struct capture_list *l)
 	return l->since_ms;
 }
 
-/* --- the table: open addressing, at most two thirds full ---------------- */
-
 static size_t
 home_of(const struct capture_list *l, uint64_t addr, unsigned api)
 {
@@ -141,7 +136,6 @@ room_for_one(struct capture_list *l)
 	return grow(l);
 }
 
-/* Frees the place; rows that collided with it move up. */
 static void
 vacate(struct capture_list *l, struct blk *b)
 {
@@ -161,8 +155,6 @@ vacate(struct capture_list *l, struct blk *b)
 	}
 	l->slot[hole].flags = 0;
 }
-
-/* --- totals ------------------------------------------------------------- */
 
 static void
 add_live(struct capture_list *l, const struct blk *b)
@@ -213,8 +205,6 @@ list_put(struct capture_list *l, const struct blk *b)
 	l->t.bytes += row.size;
 	return 0;
 }
-
-/* --- events ------------------------------------------------------------- */
 
 /* There is always room for one row. */
 static int
@@ -277,7 +267,6 @@ undo_of(struct capture_list *l, unsigned thread)
 	return &l->undo[thread];
 }
 
-/* The row is freed by the present event. */
 static void
 free_row(struct capture_list *l, struct blk *b)
 {
@@ -419,8 +408,6 @@ capture_list_removed(const struct capture_list *l, size_t *n)
 	return l->gone;
 }
 
-/* --- frees that may still be undone ------------------------------------- */
-
 void
 list_encode_undo(const struct capture_list *l, struct bytes *out)
 {
@@ -482,8 +469,6 @@ list_decode_undo(struct capture_list *l, struct cursor *in)
 	free(row);
 	return err;
 }
-
-/* --- in the order of age ------------------------------------------------ */
 
 static int
 compare_age(const void *va, const void *vb)

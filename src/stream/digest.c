@@ -1,6 +1,6 @@
 /*
- * The digest: circular arrays of entries and of batches, by sequence number.
- * A batch is dropped before its entries are overwritten.
+ * Circular arrays by sequence number.  A batch is dropped before its entries
+ * are overwritten.
  */
 #include <errno.h>
 
@@ -55,7 +55,6 @@ count_kept(const uint64_t *left_out, size_t n)
 	return left;
 }
 
-/* Drops batches until there is room for `n` entries and a batch more. */
 static void
 make_room(struct stream_digest *d, size_t n)
 {

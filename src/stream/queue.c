@@ -1,17 +1,15 @@
 /*
- * The retained queue.  Records lie in one circular array, addressed by entry
- * number: how many records were ever put before this one.  A loss takes
- * sequence numbers but no entry; a side table of gaps has them, so that a
- * sequence number is found by a binary search among gaps and one subtraction.
+ * Records lie in one circular array, by entry number: how many records were
+ * put before.  A loss takes sequence numbers but no entry: a table of gaps has
+ * it.  A sequence number is found by a binary search among gaps and one
+ * subtraction.
  *
- * Of a persistent queue the array is in persistent memory.  A process that dies
- * has put more than it has committed, over the oldest records.  So each put
- * stores before it begins how far it will write, and a successor reads what
- * begins one capacity before that mark.  The mark never goes back, for an older
- * commit may still be the one that counts.  After more than a whole queue was
- * put without a commit, records that the successor puts below the mark would
- * count as overwritten if it dies too: the queue then has less than it could,
- * never more.
+ * A persistent queue's array is in persistent memory.  A process that dies has
+ * put more than it has committed, over the oldest records.  So each put first
+ * stores how far it will write, and a successor reads what begins one capacity
+ * before that mark.  The mark never goes back, for an older commit may still
+ * count.  After more than a whole queue without a commit, the queue may have
+ * less than it could, never more.
  */
 #include "../base/base.h"
 #include "../base/pmem.h"
@@ -156,7 +154,6 @@ gap_at(const struct stream_queue *q, size_t i)
 	return &q->gaps[(q->first_gap + i) & (STREAM_QUEUE_LOSSES - 1)];
 }
 
-/* The entry of the oldest record that can be read. */
 static uint64_t
 oldest_entry(const struct stream_queue *q)
 {
@@ -165,7 +162,6 @@ oldest_entry(const struct stream_queue *q)
 	return held > q->base_entry ? held : q->base_entry;
 }
 
-/* Drops the first gap and all before it. */
 static void
 drop_first_gap(struct stream_queue *q)
 {
@@ -178,9 +174,9 @@ drop_first_gap(struct stream_queue *q)
 }
 
 /*
- * Copies a batch past the caches, where the machine can: the array is larger
- * than they are and read much later, if at all, and would push out what the
- * list needs. A few records may be read next, and are copied as usual.
+ * Copies past the caches, where the machine can: the array is larger than they
+ * are and would push out what the list needs.  Few records are copied as
+ * usual.
  */
 static void
 copy_streaming(struct rec *to, const struct rec *from, size_t n)
@@ -372,8 +368,6 @@ stream_queue_at(const struct stream_queue *q, uint64_t seq)
 	return &q->recs[entry_of(q, i, seq) & q->mask];
 }
 
-/* --- outliving a process -------------------------------------------------- */
-
 void
 stream_queue_commit(struct stream_queue *q, unsigned slot)
 {
@@ -389,7 +383,6 @@ stream_queue_commit(struct stream_queue *q, unsigned slot)
 		c->gaps[i] = *gap_at(q, i);
 }
 
-/* True if records and gaps make up all sequence numbers. */
 static bool
 is_consistent(const struct commit *c)
 {

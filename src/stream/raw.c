@@ -1,4 +1,3 @@
-/* Classic records out of a damaged byte stream. */
 #include "stream.h"
 
 #include <string.h>
@@ -17,8 +16,6 @@ raw_init(struct raw *r, bool aligned)
 	*r = (struct raw){ .adjoins = aligned,
 	    .spare = aligned ? 0 : SIZE - 1 };
 }
-
-/* --- what the bytes look like ------------------------------------------- */
 
 #define DAY_MS INT64_C(86400000)
 #define EVER INT64_MAX
@@ -57,7 +54,6 @@ is_soon(int64_t before, int64_t after)
 	return after >= before && after - before <= RAW_AHEAD_MS;
 }
 
-/* True if that time is soon after the last record's. */
 static bool
 goes_on(const struct raw *r, int64_t ms)
 {
@@ -65,9 +61,8 @@ goes_on(const struct raw *r, int64_t ms)
 }
 
 /*
- * True if no other alignment has a run, or a record soon after the last one.  A
- * type of A0 or above can pass for a flag, and the numbers of a clock that was
- * never set for another date.
+ * No other alignment has a run, or a record soon after the last one.  A type
+ * from A0 can pass for a flag, and an unset clock's numbers for a date.
  */
 static bool
 is_unique(const struct raw *r, size_t at, int64_t ahead)
@@ -80,8 +75,6 @@ is_unique(const struct raw *r, size_t at, int64_t ahead)
 			return false;
 	return true;
 }
-
-/* --- bytes that are decided on ------------------------------------------ */
 
 static void
 drop_bytes(struct raw *r, size_t n)
@@ -98,7 +91,6 @@ skip(struct raw *r, size_t n)
 	drop_bytes(r, n);
 }
 
-/* Skips bytes without a lock; counts one slip for all of them. */
 static void
 skip_unlocked(struct raw *r, size_t n)
 {
@@ -132,8 +124,6 @@ is_free(const struct raw *r)
 {
 	return r->buf[6] >> 4 == REC_FREE;
 }
-
-/* --- with a lock -------------------------------------------------------- */
 
 enum answer {
 	NO,
@@ -174,8 +164,8 @@ lose_lock(struct raw *r)
 }
 
 /*
- * Leaves a record that looks valid and that nothing follows.  If its end was
- * cut, the next record begins within it: of an allocation only one byte is
+ * Leaves a record that looks valid and that nothing follows.  Its end may be
+ * cut, with the next record within it: of an allocation only one byte is
  * skipped.
  */
 static void
@@ -220,8 +210,6 @@ step_locked(struct raw *r, raw_take_fn fn, void *arg)
 	leave_doubtful(r, ms, fn, arg);
 	return true;
 }
-
-/* --- without one -------------------------------------------------------- */
 
 static void
 lock_at_front(struct raw *r, int64_t ms, bool certain, raw_take_fn fn, void *arg)
@@ -287,9 +275,6 @@ raw_put(struct raw *r, const uint8_t *p, size_t n, raw_take_fn fn, void *arg)
 	}
 }
 
-/* --- nothing follows ---------------------------------------------------- */
-
-/* Where records begin that end with the last byte and adjoin or go on. */
 static bool
 quiet_at(const struct raw *r, size_t *at)
 {

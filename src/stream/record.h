@@ -7,19 +7,16 @@
  *	wide	32 bytes, four words, little-endian on the wire and in the
  *		machine's own order in memory (struct rec).
  *	op	what happened, the high nibble of rFlag: enum rec_op.
- *	level	low three bits of the low nibble: which attempt of the
- *		allocator succeeded, 1 to 5; 6 a request that failed; 0 not
- *		known.
+ *	level	low three bits of the low nibble: the attempt of the allocator that
+ *		succeeded, 1 to 5; 6 a failed request; 0 not known.
  *	layer	the fourth bit of the low nibble: 0 the heap, 1 blocks named
  *		through the API.  Both may hold a block at one address.
  *	ticket	the number that the record drew in the shard of its address;
  *		per shard, tickets are the true order.
- *	caller	who asked for the block: a return address or, with stacks, a
- *		site.
- *	site	the number of a call stack that the target has stored once
- *		(ring.h).  Sites are a window of 4 GiB of addresses at 2^47,
- *		where no user code is mapped; a return address in there counts
- *		as not known.
+ *	caller	a return address or, with stacks, a site.
+ *	site	the number of a stored call stack (ring.h).  Sites are a window of 4 GiB
+ *		of addresses at 2^47, where no user code is mapped; a return address
+ *		in there counts as not known.
  *
  * Words of a wide record, from bit 0:
  *	w[0]	address 48, flags 8 (level 3, layer 1, op 4), type 8
@@ -115,9 +112,9 @@ enum rec_type {
 };
 
 /*
- * In a ring only: a type with this bit is that of a told block, which the target
- * logs late, from its memory debug data.  The record's time is that of the
- * allocation, with the highest bit inverted, so that no other record looks like it.
+ * In a ring only: with this bit, the type of a told block, which the target
+ * logs late, from its debug data.  The time is the allocation's, its highest
+ * bit inverted, so that no other record looks like it.
  */
 #define REC_TOLD 0x20
 #define REC_TOLD_MS UINT32_C(0x80000000)
@@ -193,8 +190,8 @@ rec_w1(uint64_t size, unsigned thread)
 }
 
 /*
- * The size field of a free by realloc: it ties the thread's next allocation by
- * realloc to it.  0: not told, as of a size just below a multiple of 4 GiB.
+ * The size in a free by realloc ties the thread's next allocation by realloc
+ * to it. 0: not told, as just below a multiple of 4 GiB.
  */
 static inline uint32_t
 rec_told(uint64_t size)
@@ -215,9 +212,8 @@ rec_w3(uint64_t caller, unsigned overhead)
 }
 
 /*
- * An overhead in 16 bits: below REC_OVERHEAD_EXACT the bytes themselves, from
- * there on the nearest multiple of 32.  REC_OVERHEAD_MOST stands for all larger
- * ones, too.  Bytes are below 2^63.
+ * In 16 bits: below REC_OVERHEAD_EXACT bytes, from there the nearest multiple
+ * of 32; REC_OVERHEAD_MOST: that or more.  Bytes are below 2^63.
  */
 #define REC_OVERHEAD_EXACT 0x8000
 #define REC_OVERHEAD_MOST 0xffff
@@ -241,8 +237,8 @@ rec_overhead_bytes(unsigned code)
 }
 
 /*
- * Shards: 1,024 ticket counters.  An address always falls into the same one,
- * whatever its layer; neighbours of any stride spread evenly.
+ * Ticket counters.  An address is always in the same shard; neighbours of any
+ * stride spread evenly.
  */
 #define REC_SHARDS 1024
 

@@ -1,13 +1,11 @@
 /*
- * The store of stacks and modules that a family of images shares.
+ * At most 64 MiB of frames, 4 MiB of sites, 8 MiB of index and 19 MiB of
+ * modules, half more while arrays grow.  One target brings 16 MiB of frames at
+ * most.
  *
- * It takes at most 64 MiB of frames, 4 MiB of sites, 8 MiB of index and 19 MiB
- * of modules, and half of that again where arrays have just grown.  One target
- * brings 16 MiB of frames at most.
- *
- * In persistent memory the arrays have their full size from the beginning, and
- * paths are offsets into one text.  Everything is appended, and counted last: a
- * successor finds the rest from the counts.
+ * In persistent memory arrays have their full size, and paths are offsets into
+ * one text.  Everything is appended, and counted last, so a successor finds
+ * it.
  */
 #include <assert.h>
 #include <errno.h>
@@ -32,7 +30,7 @@ struct stored_module {
 	char *path;			/* set later; NULL: told */
 };
 
-/* In persistent memory.  An entry is counted when it is complete. */
+/* An entry is counted when it is complete. */
 struct sites_log {
 	uint32_t magic;
 	uint32_t nsite, nmodule;
@@ -125,8 +123,6 @@ stream_sites_memory(const struct stream_sites *s)
 	    s->ntext + hashindex_memory(&s->index) +
 	    s->module_cap * sizeof(*s->module)) / atomic_load(&s->refs);
 }
-
-/* --- stacks -------------------------------------------------------------- */
 
 /* Both halves of the product; not every machine has 128 bits. */
 static uint64_t
@@ -243,8 +239,6 @@ stream_sites_count(const struct stream_sites *s)
 {
 	return (uint32_t)s->nsite;
 }
-
-/* --- modules ------------------------------------------------------------- */
 
 static bool
 same_module(const struct stored_module *stored, const struct stream_module *m)
@@ -380,8 +374,6 @@ stream_sites_modules(const struct stream_sites *s)
 {
 	return (unsigned)s->nmodule;
 }
-
-/* --- in persistent memory -------------------------------------------------- */
 
 /* Takes the pieces; their order is part of the format. */
 static int

@@ -1,4 +1,3 @@
-/* Names of block types and of causes of loss. */
 #include "../base/base.h"
 #include "stream.h"
 

@@ -1,6 +1,6 @@
 /*
- * The limits of a control group: how often its processes were held up or killed for
- * them.  A limit does not move the levels of the page allocator.
+ * How often a group's processes were held up or killed for its limits, which
+ * do not move the levels of the page allocator.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -60,8 +60,6 @@ const struct stress_charge_row stress_charges[STRESS_CHARGES] = {
 	[STRESS_CHARGE_FULL] = { "charge_full_us", "us all waited" },
 };
 
-/* --- the group of a process --------------------------------------------------------- */
-
 /* "memory" in "cpu,memory". */
 static bool
 has_memory(const char *controllers)
@@ -77,10 +75,7 @@ has_memory(const char *controllers)
 	return false;
 }
 
-/*
- * In a container the groups above may not be seen, and the group is the root of what
- * is.
- */
+/* In a container the groups above may not be seen, and the group is the root. */
 static void
 set_folder(const char *root, struct stress_group *g)
 {
@@ -141,8 +136,6 @@ stress_find_group(const char *root, pid_t pid, struct stress_group *out)
 	*out = g;
 	return 0;
 }
-
-/* --- its counters --------------------------------------------------------------------- */
 
 static void
 take_charge_file(enum charge_file file, const char *text, size_t len,

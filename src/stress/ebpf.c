@@ -1,9 +1,7 @@
 /*
- * Levels of requests as programs in the kernel count them: ebpf/ebpf.h.
- *
- * pagek-levels has the capabilities for that, so that its reader needs none.  It is
- * killed when the counts are closed; where the kernel takes its time to end it, it is
- * reaped the next time.
+ * pagek-levels has the capabilities, so that its reader needs none.  It is
+ * killed when the counts are closed; where the kernel takes its time to end
+ * it, it is reaped the next time.
  */
 #include <errno.h>
 #include <limits.h>
@@ -38,8 +36,6 @@ struct stress_ebpf {
 	size_t bytes;
 };
 
-/* --- pagek-levels ----------------------------------------------------------------- */
-
 static int
 start(struct stress_ebpf *e, const char *program)
 {
@@ -59,8 +55,6 @@ start(struct stress_ebpf *e, const char *program)
 	e->socket = ends[0];
 	return 0;
 }
-
-/* --- its answer --------------------------------------------------------------------- */
 
 /* Returns the descriptor that came with the message, or -1. */
 static int
@@ -159,8 +153,6 @@ take_answer(struct stress_ebpf *e, bool wait, char why[STRESS_WHY])
 	return err;
 }
 
-/* --- a folder with a copy ----------------------------------------------------------- */
-
 /* Lines "level_N count" and "failed_N count", N from 1. */
 static int
 read_copy(const struct stress_ebpf *e, struct stress_ebpf_counts *out)
@@ -182,8 +174,6 @@ read_copy(const struct stress_ebpf *e, struct stress_ebpf_counts *out)
 	(void)stress_read_key(text, len, "missed", &out->missed);
 	return 0;
 }
-
-/* --- begin, read, end ----------------------------------------------------------------- */
 
 int
 stress_ebpf_open(struct stress_ebpf **out, const char *root, const char *program,

@@ -1,4 +1,3 @@
-/* Memory of the kernel itself, by the place that asked for it and by slab cache. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -93,8 +92,6 @@ take_unsigned(char **rest, uint64_t *n)
 	return word != NULL && base_parse_count(word, UINT64_MAX, n) == 0;
 }
 
-/* --- call sites ------------------------------------------------------------------------ */
-
 /* The kernel sums over processors, so a site's bytes may be below 0 for a moment. */
 static bool
 take_bytes(char **rest, int64_t *out)
@@ -164,7 +161,6 @@ site_bytes(const void *row)
 	return bytes > 0 ? (uint64_t)bytes : 0;
 }
 
-/* Orders rows with equal keys by file name and line. */
 static int
 by_place(const struct stress_site *a, const struct stress_site *b)
 {
@@ -223,8 +219,6 @@ is_six_counts(const char *root)
 	return false;
 }
 
-/* --- slab caches -------------------------------------------------------------------------- */
-
 /*
  * "NAME ACTIVE ALL SIZE PER_SLAB PAGES : tunables ... : slabdata ACTIVE SLABS SHARED"
  */
@@ -255,7 +249,7 @@ read_slab(char *line, uint64_t page, void *out)
 	return true;
 }
 
-/* Writes pages of one byte.  The blank protects a name that begins with '#'. */
+/* Pages of one byte.  The blank protects a name that begins with '#'. */
 static int
 print_slab(const void *row, char *out, size_t cap)
 {
@@ -297,8 +291,6 @@ slab_by_objects(const void *x, const void *y)
 
 	return r != 0 ? r : slab_by_name(a, b);
 }
-
-/* --- both tables ----------------------------------------------------------------------- */
 
 static const struct {
 	size_t size;			/* of a row */
@@ -476,7 +468,6 @@ stress_parse_memory(struct stress_memory *out, enum stress_table table,
 	return 0;
 }
 
-/* True if two rows are for the same call site, or the same cache. */
 static bool
 is_same(enum stress_table table, const void *a, const void *b)
 {

@@ -1,4 +1,3 @@
-/* The time for which tasks waited for memory (PSI). */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -8,8 +7,6 @@
 
 #include "../base/base.h"
 #include "stress.h"
-
-/* --- /proc/pressure/memory -------------------------------------------------------------- */
 
 /* The number behind "total=" in the line that begins with that word. */
 static bool
@@ -46,8 +43,6 @@ stress_read_pressure(const char *text, size_t len, uint64_t *some_us,
 	*full_us = full;
 	return true;
 }
-
-/* --- a trigger ----------------------------------------------------------------------- */
 
 static const char *
 why_no_trigger(int err)

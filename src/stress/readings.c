@@ -1,4 +1,3 @@
-/* The kernel's files as numbers. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -23,8 +22,6 @@ static const char *const keys[STRESS_KEYS] = {
 	[STRESS_KEY_OOM_KILL] = "oom_kill",
 	[STRESS_KEY_PAGEOUTRUN] = "pageoutrun",
 };
-
-/* --- files --------------------------------------------------------------------------- */
 
 int
 stress_open_file(const char *root, const char *name)
@@ -63,8 +60,6 @@ stress_read_file(const char *root, const char *name, char *buf, size_t cap,
 	return err;
 }
 
-/* --- numbers --------------------------------------------------------------------------- */
-
 bool
 stress_take_number(const char **at, const char *end, uint64_t *out)
 {
@@ -90,8 +85,6 @@ sum(uint64_t a, uint64_t b)
 {
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
-
-/* --- /proc/vmstat ----------------------------------------------------------------- */
 
 /* STRESS_KEYS: another key.  Older kernels have one allocstall for all zones. */
 static unsigned
@@ -157,8 +150,6 @@ stress_read_key(const char *text, size_t len, const char *key, uint64_t *n)
 	}
 	return false;
 }
-
-/* --- six numbers -------------------------------------------------------------------- */
 
 /* "allocinfo - version: 1.0", or without it "bytes calls file:line ...". */
 static bool

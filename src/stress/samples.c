@@ -1,4 +1,3 @@
-/* Differences of samples, samples as bytes, and samples of several readers. */
 #include <errno.h>
 #include <string.h>
 
@@ -79,8 +78,6 @@ set_known(struct stress_sample *s, const struct number *n, bool known)
 		memcpy((char *)s + n->flag, &known, sizeof known);
 }
 
-/* --- differences -------------------------------------------------------------------- */
-
 void
 stress_spent(struct stress_sample *out, const struct stress_sample *now,
     const struct stress_sample *base)
@@ -109,8 +106,6 @@ stress_truth(const struct stress_sample *s, size_t level)
 		return STRESS_UNKNOWN;
 	return truth == STRESS_EXACT && s->missed > 0 ? STRESS_CLOSE : truth;
 }
-
-/* --- samples as bytes ----------------------------------------------------------------- */
 
 static size_t
 put_number(uint8_t *out, uint64_t v)
@@ -174,7 +169,6 @@ get_source(const uint8_t *in, size_t len, size_t *at, enum stress_source *source
 	return -ENOTSUP;
 }
 
-/* Takes the pairs; *seen has a bit for each key. */
 static int
 get_pairs(struct stress_sample *s, const uint8_t *in, size_t len, size_t at,
     uint64_t *seen)
@@ -215,8 +209,6 @@ stress_get(struct stress_sample *out, const uint8_t *in, size_t len)
 	*out = s;
 	return 0;
 }
-
-/* --- several readers -------------------------------------------------------------------- */
 
 /* Both count since the same boot. */
 static bool

@@ -1,4 +1,3 @@
-/* The sources of the six counts, from the best to the worst. */
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -87,9 +86,6 @@ struct stress {
 	char why[STRESS_NONE * STRESS_WHY];
 };
 
-/* --- files --------------------------------------------------------------------------- */
-
-/* A temporary error: the source is tried again. */
 static bool
 is_passing(int err)
 {
@@ -124,8 +120,6 @@ counts_requests(const struct stress *s)
 	    len == 0 || buf[0] != '0';
 }
 
-/* --- sentences --------------------------------------------------------------------------- */
-
 static void
 say(struct stress *s, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
@@ -143,7 +137,6 @@ say(struct stress *s, const char *fmt, ...)
 	    sentence);
 }
 
-/* Goes to the next source; the totals stay. */
 static void
 step_down(struct stress *s)
 {
@@ -161,8 +154,6 @@ step_down(struct stress *s)
 	s->source++;
 }
 
-/* --- totals ---------------------------------------------------------------------------------- */
-
 static void
 add(uint64_t *total, uint64_t n)
 {
@@ -170,9 +161,8 @@ add(uint64_t *total, uint64_t n)
 }
 
 /*
- * The growth of a counter.  If it is a little lower than before, it was summed over
- * processors that went on counting: its highest value stays the last one.  If it is
- * far lower, it began again.
+ * A counter's growth.  A little lower: it was summed over processors that went
+ * on counting, and its highest value stays.  Far lower: it began again.
  */
 static uint64_t
 grown(struct stress *s, uint64_t *last, uint64_t now)
@@ -190,7 +180,7 @@ grown(struct stress *s, uint64_t *last, uint64_t now)
 	return more;
 }
 
-/* Counts that only grow.  The very first ones are totals since the boot. */
+/* Counts that only grow; the very first are totals since the boot. */
 static void
 take_growing(struct stress *s, const uint64_t now[STRESS_LEVELS],
     const bool known[STRESS_LEVELS])
@@ -208,8 +198,6 @@ take_growing(struct stress *s, const uint64_t now[STRESS_LEVELS],
 	}
 	s->used = true;
 }
-
-/* --- the sources: 0: taken; 1: not available; -errno: later ------------------------------------ */
 
 static int
 take_patch(struct stress *s, const struct stress_vmstat *v)
@@ -253,8 +241,8 @@ open_six(struct stress *s, const char *name)
 }
 
 /*
- * Reads the file once.  Its numbers are gone afterwards, so a file of another shape
- * is not read again.
+ * Reads the file once: its numbers are gone afterwards, so one of another
+ * shape is not read again.
  */
 static int
 read_six(struct stress *s, uint64_t n[STRESS_LEVELS])
@@ -350,8 +338,8 @@ take_six(struct stress *s, const struct stress_vmstat *v)
 }
 
 /*
- * The kills that limits of cgroups caused, which is no level of the page allocator:
- * it kills only where requests stalled, in this period or in the one before.
+ * Kills that limits of cgroups caused, which are no level: the page allocator
+ * kills only where requests stalled, in this period or the one before.
  */
 static uint64_t
 kills_of_limits(struct stress *s, uint64_t kills, bool stalled)
@@ -564,8 +552,6 @@ static int (*const take[])(struct stress *, const struct stress_vmstat *) = {
 	[STRESS_NONE] = take_none,
 };
 
-/* --- a sample ----------------------------------------------------------------------------------- */
-
 static void
 take_requests(struct stress *s, const struct stress_vmstat *v)
 {
@@ -620,8 +606,6 @@ stress_take(struct stress *s, struct stress_sample *out)
 	*out = s->total;
 	return 0;
 }
-
-/* --- begin and end ------------------------------------------------------------------------------- */
 
 static void
 read_kernel(struct stress *s)

@@ -1,6 +1,6 @@
 /*
- * stress: how hard the kernel worked for the pages that it gave, in the six levels
- * of "Visualizing Heap Stress Under Linux" (EQware, 2009).
+ * stress: how hard the kernel worked for the pages that it gave, in the six
+ * levels of "Visualizing Heap Stress Under Linux" (EQware, 2009).
  *
  *	sources.c	the sources, the totals, the change from one to the next
  *	ebpf.c		levels as our programs in the kernel count them: ebpf/ebpf.h
@@ -11,31 +11,27 @@
  *	readings.c	the kernel's files as numbers
  *	samples.c	differences of samples, samples as bytes
  *
- * Another source is a row of enum stress_source, at its place in the order, a row
- * of stress_sources[], and a function in take[] of sources.c; another number of a
- * sample is a row of numbers[] in samples.c.  contrib/heapstress has the kernel's
- * side of the first two sources.
+ * Another source is a row of enum stress_source, at its place in the order, of
+ * stress_sources[], and a function in take[] of sources.c; another number of a
+ * sample a row of numbers[] in samples.c. contrib/heapstress has the kernel's
+ * side of the first two.
  *
- * ../nodes/stress reads samples for a node's viewers, ../pagek/stress is page S,
- * ../pagek/commands/stress the command.
+ * ../nodes/stress reads samples for a node's viewers, ../pagek/stress is page
+ * S, ../pagek/commands/stress the command.
  *
  * Vocabulary
- *	request		a call of the kernel's page allocator, or a page of a bulk
- *			call.  Its size does not matter.
- *	level		the deepest stage that a request had reached when it was
- *			satisfied, from 1; 6: it failed.
- *	source		files of the kernel that have the counts.  The best one that
- *			is there is used; if it goes away, the next one is.
+ *	request		a call of the kernel's page allocator, of any size, or a page of a bulk call.
+ *	level		the deepest stage of a request when it was satisfied, from 1; 6: failed.
+ *	source		files of the kernel with the counts: the best that there is.
  *	truth		how exact a source's count of a level is.
  *	sample		the totals of one moment.
  *	pressure	time for which tasks waited for memory (PSI).
- *	charge		what a control group's limit cost its processes.  The
- *			levels do not show it: a group at its limit frees pages
- *			of its own, and the page allocator has others.
+ *	charge		what a control group's limit cost: at its limit a group frees pages of its
+ *			own, and the page allocator has others, so no level shows it.
  *
- * The difference of two samples is what was spent between them.  The first sample
- * of another source has the totals of the sample before: nothing is counted twice,
- * and requests between these two samples are not counted.
+ * The difference of two samples is what was spent.  The first sample of
+ * another source has the totals of the one before: nothing is counted twice,
+ * and requests between are not counted.
  *
  * Example
  *	stress_open(&s, "/");
@@ -54,7 +50,7 @@
 #include <sys/types.h>
 
 #define STRESS_LEVELS 6
-#define STRESS_WHY 256		/* bytes of a sentence */
+#define STRESS_WHY 256		/* "Large": of more than 8 pages, which may fail without harm. */
 #define STRESS_KERNEL 65	/* of the kernel's release */
 #define STRESS_GROUP 512	/* of a control group's path */
 
@@ -141,10 +137,9 @@ extern const char *const stress_truths[STRESS_TRUTHS];
 struct stress_sample {
 	enum stress_source source;
 	/*
-	 * Requests since the boot, or with STRESS_FILE since the file was last read
-	 * before stress_open(), or with STRESS_EBPF and STRESS_EVENTS since about the
-	 * first sample.  At the
-	 * largest number they stay.
+	 * Requests since the boot; with STRESS_FILE since its last reading
+	 * before stress_open(), with STRESS_EBPF and STRESS_EVENTS since about
+	 * the first sample.  At the largest number they stay.
 	 */
 	bool known[STRESS_LEVELS];
 	uint64_t level[STRESS_LEVELS];
@@ -167,8 +162,9 @@ struct stress_sample {
 struct stress;
 
 /*
- * root: "/", or a folder with copies of the kernel's files.  Chooses no source yet:
- * stress_take() does.  -ENOMEM, -ENAMETOOLONG.  Not for several threads at once.
+ * root: "/", or a folder with copies of the kernel's files. stress_take()
+ * chooses the source.  -ENOMEM, -ENAMETOOLONG.  Not for several threads at
+ * once.
  */
 int stress_open(struct stress **, const char *root);
 void stress_close(struct stress *);
@@ -177,30 +173,28 @@ void stress_close(struct stress *);
 void stress_want_boot(struct stress *);
 
 /*
- * Before the first sample: STRESS_EBPF may be used, by this program ("pagek-levels").
- * It takes some tenths of a second to begin: without `wait`, stress_take() returns
- * -EAGAIN until it has.  -ENOMEM.
+ * Before the first sample: allows STRESS_EBPF by this program
+ * ("pagek-levels"), which begins in some tenths of a second: without `wait`,
+ * stress_take() returns -EAGAIN until then.  -ENOMEM.
  */
 int stress_use_ebpf(struct stress *, const char *program, bool wait);
 
 /*
- * Before the first sample: counts requests of this process only, of all its threads
- * and later children; with on_exec, from its next exec on.  The source is
- * STRESS_EVENTS, pressure is unknown, requests are those that were counted.  -errno:
- * perf is refused, and stress_why() says why.
+ * Before the first sample: only this process, its threads and later children;
+ * on_exec: from its next exec on.  The source is STRESS_EVENTS, pressure is
+ * unknown.  -errno: perf is refused; stress_why() says why.
  */
 int stress_of_process(struct stress *, pid_t, bool on_exec);
 
 /*
- * Takes a sample; without any source it has STRESS_NONE.  -errno: no memory or no
- * descriptor for now, or -EAGAIN; a later call may succeed.
+ * Takes a sample; STRESS_NONE without a source.  -errno: no memory or
+ * descriptor for now, or -EAGAIN: try later.
  */
 int stress_take(struct stress *, struct stress_sample *);
 
 /*
- * Why the better sources are not used, or why the last one was left: one sentence
- * for each, as "SENTENCE; SENTENCE"; "": the best one is used.  Borrowed until the
- * next sample.
+ * Why better sources are not used, or the last was left, as "SENTENCE;
+ * SENTENCE"; "": the best is used.  Borrowed until the next sample.
  */
 const char *stress_why(const struct stress *);
 /* The kernel's release, "" if it is not known. */
@@ -209,17 +203,16 @@ const char *stress_kernel(const struct stress *);
 const char *stress_group(const struct stress *);
 
 /*
- * Opens a descriptor that polls POLLPRI when at least one task, or all of them, waited
- * `wait_us` for memory within `window_us`.  Without privileges the window must be a
- * multiple of 2 seconds, and with them 0.5 to 10 seconds.  -errno with a sentence in
- * *why, which stays.
+ * A descriptor that polls POLLPRI when a task, or all, waited `wait_us` for
+ * memory within `window_us`: 0.5 to 10 seconds, unprivileged a multiple of 2.
+ * -errno with a sentence in *why, which stays.
  */
 int stress_watch_pressure(const char *root, bool full, uint64_t wait_us,
     uint64_t window_us, const char **why);
 
 /* --- memory of the kernel itself (kernel_memory.c) ------------------------------ */
 
-/* A place in the kernel that allocates.  Texts are of the kernel, "" never. */
+/* Texts are of the kernel, "" never. */
 struct stress_site {
 	int64_t bytes;		/* held now; below 0 for a moment, while others count */
 	uint64_t calls;		/* allocations that are held */
@@ -262,9 +255,9 @@ struct stress_memory {
 };
 
 /*
- * Reads one of the files, in its order; only root can.  root: "" or a folder with
- * copies.  On error, `why` has a sentence.  -EEXIST: the file of call sites has the six
- * counts instead; they are not read if that is detected before.
+ * Reads one of the files; only root can. root: "" or a folder with copies.  On
+ * error, `why` has a sentence.  -EEXIST: the file has the six counts; they are
+ * not read if that is detected.
  */
 int stress_read_memory(struct stress_memory *, enum stress_table, const char *root,
     char why[STRESS_WHY]);
@@ -286,15 +279,15 @@ void stress_spent(struct stress_sample *out, const struct stress_sample *now,
     const struct stress_sample *base);
 
 /*
- * How exact the count of a level is, from 0: counts are estimates if some requests
- * were not followed.
+ * How exact a level's count is, from 0: an estimate if some requests were not
+ * followed.
  */
 enum stress_truth stress_truth(const struct stress_sample *, size_t level);
 
 /*
- * A sample as bytes: the length of the source's name and that; then pairs of a key
- * and a number, seven bits in each byte, the lowest first; bit 7: more follow.
- * Unknown numbers are left out, and unknown keys skipped.
+ * The source's name with its length, then pairs of key and number, seven bits
+ * a byte, the lowest first; bit 7: more follow.  Unknown numbers are left out,
+ * unknown keys skipped.
  */
 #define STRESS_PACKED_MAX 512
 size_t stress_put(uint8_t out[STRESS_PACKED_MAX], const struct stress_sample *);
@@ -302,8 +295,8 @@ size_t stress_put(uint8_t out[STRESS_PACKED_MAX], const struct stress_sample *);
 int stress_get(struct stress_sample *, const uint8_t *in, size_t len);
 
 /*
- * The totals of one reader after the other, as when a node is started again.  A
- * reader is a number of its own.  Zero: no sample so far.
+ * Totals of readers one after the other, as when a node restarts.  Zero: no
+ * sample so far.
  */
 struct stress_series {
 	uint64_t reader;
@@ -311,9 +304,9 @@ struct stress_series {
 	struct stress_sample total;	/* ... as it is shown */
 };
 /*
- * Makes *s a sample of the series: its totals go on from the last ones.  Requests
- * between two readers are missing, which counts as a change of the source, unless
- * both count since the boot.
+ * Makes *s a sample of the series: totals go on from the last.  Requests
+ * between two readers are missing, a change of source, unless both count since
+ * the boot.
  */
 void stress_continue(struct stress_series *, struct stress_sample *,
     uint64_t reader);
@@ -326,10 +319,7 @@ int stress_open_file(const char *root, const char *name);
 int stress_read_file(const char *root, const char *name, char *buf, size_t cap,
     size_t *len);
 
-/*
- * Reads a decimal number at *at, before `end`.  False: there is none, or it is above
- * the largest.
- */
+/* A decimal number at *at, before `end`.  False: none, or above the largest. */
 bool stress_take_number(const char **at, const char *end, uint64_t *out);
 
 /* The number in the first line "KEY number", or "number" if the key is "". */
@@ -392,8 +382,8 @@ struct stress_event_counts {
 };
 
 /*
- * Opens counters of all processors.  root: borrowed; if it is not "", counts are read
- * from the files perf/cpuN in it.  -errno with a sentence in `why`, or -ENOMEM without.
+ * Counters of all processors. root: borrowed; if not "", its files perf/cpuN
+ * have the counts.  -errno with a sentence in `why`, or -ENOMEM without.
  */
 int stress_events_open(struct stress_events **, const char *root,
     char why[STRESS_WHY]);
@@ -415,8 +405,8 @@ struct stress_ebpf_counts {
 };
 
 /*
- * Starts `program`.  root: borrowed; if it is not "", counts are read from the file
- * ebpf/counts in it.  -errno with a sentence in `why`, or -ENOMEM without.
+ * Starts `program`. root: borrowed; if not "", its file ebpf/counts has the
+ * counts.  -errno with a sentence in `why`, or -ENOMEM without.
  */
 int stress_ebpf_open(struct stress_ebpf **, const char *root, const char *program,
     char why[STRESS_WHY]);

@@ -1,9 +1,7 @@
 /*
- * Counts of the kernel's tracepoints, by perf: of each processor, or of the threads
- * of a process.
- *
- * A counter with exclude_kernel can be opened without privileges and then counts 0
- * for ever, so it is not tried.
+ * Of each processor, or of the threads of a process.  A counter with
+ * exclude_kernel can be opened without privileges and then counts 0 for ever,
+ * so it is not tried.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -65,7 +63,6 @@ static const struct {
 	    .name = "retries" },
 };
 
-/* The counters of a processor, or of a thread. */
 struct unit {
 	int cpu;			/* -1: any */
 	pid_t thread;			/* -1: any */
@@ -87,12 +84,9 @@ struct stress_events {
 	bool late;			/* a processor came on line */
 };
 
-/* --- tracefs ------------------------------------------------------------------------ */
-
 static const char *const tracefs[] = { "sys/kernel/tracing",
     "sys/kernel/debug/tracing" };
 
-/* Reads tracefs/events/FOLDER/FILE as text. */
 static int
 read_event_file(const struct stress_events *t, size_t e, const char *file,
     char *buf, size_t cap)
@@ -122,9 +116,8 @@ field_size(const char *format, const char *field)
 }
 
 /*
- * The bit of a request that may wait, from the flags that the format prints:
- * "{... 0x400u ..., "__GFP_DIRECT_RECLAIM"}" or "{... << (10) ..., ...}"; 0 if they
- * do not say.
+ * The bit of a request that may wait, as the format prints it: "{... 0x400u
+ * ..., "__GFP_DIRECT_RECLAIM"}" or "{... << (10) ..., ...}"; 0: it does not.
  */
 static uint64_t
 wait_bit(const char *format)
@@ -202,11 +195,9 @@ find_events(struct stress_events *t, char why[STRESS_WHY])
 	return err;
 }
 
-/* --- counters ------------------------------------------------------------------------- */
-
 /*
- * The counters of a processor are a group, which begins and is read at once: the
- * first one is its leader.  Those that children inherit cannot be one.
+ * A processor's counters are a group, begun and read at once by its leader,
+ * the first.  Those that children inherit cannot be one.
  */
 static int
 open_counter(const struct stress_events *t, size_t e, const struct unit *u)
@@ -353,8 +344,6 @@ add_unit(struct stress_events *t, int cpu, pid_t thread)
 	return 0;
 }
 
-/* --- processors ------------------------------------------------------------------------- */
-
 /* The next range of "0-3,8,10-11". */
 static bool
 take_range(const char **at, unsigned *from, unsigned *to)
@@ -436,7 +425,6 @@ add_units(struct stress_events *t, const char *online)
 	return err;
 }
 
-/* Follows processors that went off line or came on line. */
 static int
 follow_processors(struct stress_events *t)
 {
@@ -460,9 +448,6 @@ follow_processors(struct stress_events *t)
 	return err;
 }
 
-/* --- begin and end ------------------------------------------------------------------------ */
-
-/* One descriptor for each counter. */
 static int
 allow_files(const struct stress_events *t, char why[STRESS_WHY])
 {
@@ -623,8 +608,6 @@ stress_events_close(struct stress_events *t)
 	free(t->units);
 	free(t);
 }
-
-/* --- a reading ------------------------------------------------------------------------------ */
 
 int
 stress_events_read(struct stress_events *t, struct stress_event_counts *out)

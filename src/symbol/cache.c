@@ -1,7 +1,6 @@
 /*
- * Words by module and address: first in, first out, limited by number and by
- * bytes, for hostile names can be long.  With too many modules all is
- * forgotten.
+ * First in, first out, limited by number and by bytes, for hostile names can
+ * be long.  With too many modules all is forgotten.
  */
 #include "client.h"
 
@@ -100,8 +99,6 @@ symcache_free(struct symcache *c)
 	free(c);
 }
 
-/* --- modules ------------------------------------------------------------- */
-
 /* The path is in the key: another file may claim the same build id. */
 static int
 make_key(const struct symbol_place *p, char **key, size_t *len)
@@ -175,8 +172,6 @@ symcache_known(struct symcache *c, uint32_t no)
 {
 	return &c->module[no];
 }
-
-/* --- words --------------------------------------------------------------- */
 
 /* NULL of NULL; -ENOMEM. */
 static int

@@ -1,12 +1,10 @@
 /*
- * Runs of pagek-symbols, and pipes to them.
+ * Pipes, for sockets live elsewhere; a write to a gone reader raises SIGPIPE,
+ * which is blocked in this thread and taken back: a handler or SIG_IGN would
+ * be the whole process's.
  *
- * Pipes, for sockets live elsewhere; a write to a reader that is gone raises
- * SIGPIPE, which is blocked in this thread and taken back: a handler or SIG_IGN
- * would be the whole process's.
- *
- * A child is known by its pidfd: others in this process wait for any child, and
- * the number of a reaped one may be a stranger's.
+ * A child is known by its pidfd: others here wait for any child, and a reaped
+ * number may be a stranger's.
  */
 #include "client.h"
 
@@ -45,8 +43,6 @@ ms_until(struct mono deadline)
 	return ns / 1000000 >= INT32_MAX ? INT32_MAX :
 	    (int)((ns + 999999) / 1000000);
 }
-
-/* --- starting and ending ------------------------------------------------- */
 
 /* Ours, without what is not for the reader. */
 static char **
@@ -176,8 +172,6 @@ symchild_end(struct child *c)
 	close(c->pidfd);
 	c->pid = 0;
 }
-
-/* --- talking ------------------------------------------------------------- */
 
 static int
 wait_for_io(const struct child *c, int fd, short events, struct mono deadline)

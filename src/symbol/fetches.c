@@ -1,7 +1,7 @@
 /*
- * Debug files are fetched one after the other, each in a run of pagek-symbols,
- * watched by a thread.  A file that could not be had is not asked for again:
- * libdebuginfod itself waits minutes for a silent server.
+ * One after the other, each in a run of pagek-symbols, watched by a thread.  A
+ * file that could not be had is not asked for again: libdebuginfod itself
+ * waits minutes for a silent server.
  */
 #include "client.h"
 
@@ -38,8 +38,6 @@ struct fetches {
 	unsigned n, done;	/* those before have ended */
 };
 
-/* --- one file ------------------------------------------------------------ */
-
 /* A line of reader_fetch.c; true: the last. */
 static bool
 take_progress(struct fetches *f, struct fetch *e, char *line)
@@ -60,7 +58,6 @@ take_progress(struct fetches *f, struct fetch *e, char *line)
 	return last;
 }
 
-/* Until the last line, the end, silence or stop. */
 static void
 read_progress(struct fetches *f, struct fetch *e, struct child *c)
 {
@@ -132,8 +129,6 @@ fetch_all(void *arg)
 	pthread_mutex_unlock(&f->lock);
 	return NULL;
 }
-
-/* --- all ----------------------------------------------------------------- */
 
 int
 fetches_new(struct fetches **out, const char *reader)

@@ -1,4 +1,3 @@
-/* Mappings of a process, and the table of its executable ones by address. */
 #include "symbol.h"
 
 #include "../base/base.h"
@@ -11,8 +10,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
-
-/* --- mappings ------------------------------------------------------------ */
 
 #define DELETED " (deleted)"
 
@@ -31,7 +28,6 @@ struct query {
 #define QUERY_EXECUTABLE 4
 #define QUERY_THIS_OR_NEXT 16
 
-/* A number and the character that ends it. */
 static bool
 take_number(char **at, int base, char end, uint64_t *n)
 {
@@ -153,8 +149,6 @@ maps_next_code(int fd, uint64_t from, char path[PATH_MAX],
 	return 0;
 }
 
-/* --- the table ----------------------------------------------------------- */
-
 /* Longer than any path with the kernel's escapes. */
 #define LINE_MAX_BYTES (4 * PATH_MAX + 256)
 /* More mappings are not worth reading. */
@@ -238,8 +232,6 @@ fail:
 	return -ENOMEM;
 }
 
-/* --- reading ------------------------------------------------------------- */
-
 struct reading {
 	struct module *module;
 	size_t n, cap;
@@ -292,7 +284,6 @@ note_code(struct reading *r, const struct maps_line *line)
 	return 0;
 }
 
-/* Skips the rest of a line that is too long. */
 static bool
 get_line(FILE *f, char *line, size_t cap)
 {
@@ -388,9 +379,8 @@ is_same_module(const struct module *a, const struct module *b)
 }
 
 /*
- * Joins two sorted tables; new modules replace old ones where they overlap or
- * there is no room.  Equal ones stay, with the time when they were first seen.
- * Takes all modules of both into `out`, which has room.
+ * Joins two sorted tables into `out`, which has room; new modules win where
+ * they overlap.  Equal ones keep the time when they were first seen.
  */
 static size_t
 join_tables(struct module *old, size_t nold, struct module *new, size_t nnew,
@@ -442,8 +432,6 @@ fail:
 	modules_fini(r.module, r.n);
 	return error;
 }
-
-/* --- looking up ---------------------------------------------------------- */
 
 /* The module of the call that returns to addr, which may be its end. */
 static const struct module *

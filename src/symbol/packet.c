@@ -9,8 +9,6 @@
 /* Either program refuses other versions. */
 #define VERSION 2
 
-/* --- writing ------------------------------------------------------------- */
-
 static void
 put_bytes(struct packet_out *o, const void *bytes, size_t n)
 {
@@ -142,8 +140,6 @@ packet_out_fini(struct packet_out *o)
 	*o = (struct packet_out) { 0 };
 }
 
-/* --- reading ------------------------------------------------------------- */
-
 /* Once a getter has failed all do, and return zeros. */
 struct in {
 	const uint8_t *at, *end;
@@ -189,7 +185,6 @@ get_u64(struct in *in)
 	return n;
 }
 
-/* A number of at most `max`. */
 static unsigned
 get_count(struct in *in, uint32_t n, uint32_t max)
 {

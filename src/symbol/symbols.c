@@ -1,4 +1,3 @@
-/* Looks words up: in the cache, else by the reader, a file at a time. */
 #include "client.h"
 
 #include <errno.h>
@@ -88,8 +87,6 @@ symbols_fetching(struct symbols *s, struct symbols_fetch *out)
 	return fetches_progress(s->fetches, out);
 }
 
-/* --- the reader ---------------------------------------------------------- */
-
 /* -EAGAIN: started too often of late, or stopped. */
 static int
 start_reader(struct symbols *s)
@@ -148,7 +145,7 @@ exchange_packets(struct symbols *s)
 
 /*
  * Asks again if a reader dies that had answered before: an earlier file may
- * have killed it.  SYMBOL_LINE with the answer, or why not.
+ * have killed it.  SYMBOL_LINE, or why not.
  */
 static enum symbol_known
 ask_reader(struct symbols *s)
@@ -171,8 +168,6 @@ ask_reader(struct symbols *s)
 			return SYMBOL_DAMAGED;
 	}
 }
-
-/* --- modules ------------------------------------------------------------- */
 
 /* True while the debug file is being fetched; then words are forgotten. */
 static bool
@@ -221,8 +216,6 @@ learn_module(struct symbols *s, uint32_t no, const struct symbol_place *p,
 	}
 }
 
-/* --- looking up ---------------------------------------------------------- */
-
 struct looking {
 	struct symbols *s;
 	const struct symbol_place *place;
@@ -251,7 +244,6 @@ is_answered(const struct symbol_place *p, struct symbol_words *w)
 	return false;
 }
 
-/* Fills in what is known; l->module tells what is not. */
 static void
 look_in_cache(struct looking *l, size_t i)
 {
@@ -276,7 +268,6 @@ look_in_cache(struct looking *l, size_t i)
 		l->module[i] = no;
 }
 
-/* The places of one module, as many as a request holds. */
 static unsigned
 gather_places(struct looking *l, size_t i, size_t index[PACKET_ADDRESSES_MAX])
 {
@@ -317,7 +308,6 @@ ask_file(struct looking *l, size_t i, size_t index[PACKET_ADDRESSES_MAX],
 	return known;
 }
 
-/* Asks for the module of place i and fills in all its words. */
 static void
 look_in_file(struct looking *l, size_t i)
 {

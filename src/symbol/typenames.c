@@ -1,10 +1,8 @@
 /*
- * Types of what is allocated, from the names of the functions that allocate.
- *
- * A row tells how a function of a library takes part in an allocation.  It
- * passes the request on; or the request is for objects of one of its template
- * arguments, and for nothing else.  A function of a library without a row may
- * allocate anything: no type is known behind it.
+ * A row tells how a library's function takes part in an allocation: it passes
+ * the request on; or the request is for objects of one of its template
+ * arguments, and for nothing else.  A function without a row may allocate
+ * anything: no type is known behind it.
  */
 #include "symbol.h"
 
@@ -16,8 +14,6 @@
 
 #define SHORT_MAX 512
 #define UNWRAPPED_MAX 8
-
-/* --- functions ----------------------------------------------------------- */
 
 #define ALONE true
 #define PASSES { .tells = SYMBOL_PASSES }
@@ -150,8 +146,6 @@ symbol_tells(const char *function)
 	return find_row(name);
 }
 
-/* --- arguments ----------------------------------------------------------- */
-
 static struct symbol_part
 trim(struct symbol_part t)
 {
@@ -205,8 +199,6 @@ symbol_type_in_name(const char *function, bool alone)
 	part = nth_part(args.of[told.of_class], told.argument);
 	return part.len > 0 ? symbol_type_text(part.p, part.len) : NULL;
 }
-
-/* --- texts of types ------------------------------------------------------ */
 
 /* Classes that containers put around an object, which is an argument of theirs. */
 static const char *const around[] = {

@@ -1,7 +1,6 @@
 /*
- * Functions that only pass a request for memory on.  A built-in pattern must
- * not match another program's function that does more: MyISAM's mi_open() is
- * why mimalloc's functions are listed one by one.
+ * A built-in pattern must not match another program's function that does more:
+ * MyISAM's mi_open() is why mimalloc's functions are listed one by one.
  */
 #include "symbol.h"
 
@@ -203,8 +202,6 @@ symbol_wrappers_free(struct symbol_wrappers *w)
 	free(w);
 }
 
-/* --- adding -------------------------------------------------------------- */
-
 #define BLANKS " \t\n"
 
 /* To the next comma or blank, except the blank of "operator new". */
@@ -259,7 +256,6 @@ check_patterns(const char *text)
 	}
 }
 
-/* Appends all patterns of `from` to `to`. */
 static int
 move_wrappers(struct symbol_wrappers *to, struct symbol_wrappers *from)
 {
@@ -303,8 +299,6 @@ symbol_wrappers_add(struct symbol_wrappers *w, const char *patterns)
 	free(more.pattern);
 	return error;
 }
-
-/* --- asking -------------------------------------------------------------- */
 
 /* fnmatch(3) is slow, and every row asks. */
 static bool

@@ -1,14 +1,14 @@
 /*
- * The table: rows in the order in which they came, a hash index over caller, type,
- * kind and size, and the number of sizes of each group.
+ * Rows in the order of arrival, a hash index over caller, type, kind and size,
+ * and the number of sizes of each group.
  *
- * The row of a block is always found anew, from its caller, type and size, so no
- * block is remembered here.  Hence a row is never removed, and a limit that was
- * reached stays reached: a size that has found no row of its own never gets one.
+ * The row of a block is always found anew, from its caller, type and size.
+ * Hence a row is never removed, and a size that has found no row of its own
+ * never gets one.
  *
- * The blocks held at the peak are known without a copy: `peaks` counts moments at
- * which the bytes of all rows were higher than ever before.  A row that changes for
- * the first time after such a moment first stores its live blocks and bytes.
+ * The blocks at the peak are known without a copy: `peaks` counts moments at
+ * which the bytes of all rows were highest, and a row that changes for the
+ * first time after one first stores its live blocks and bytes.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -101,8 +101,6 @@ usage_free(struct usage *u)
 	free(u->row);
 	free(u);
 }
-
-/* --- the row of a block ---------------------------------------------------- */
 
 /* 0 of no bytes, else 1 and the exponent of the power of two that holds them. */
 static unsigned
@@ -212,8 +210,6 @@ row_of(struct usage *u, const struct blk *b)
 	return r != NULL ? r : row_of_other(u, of, b->size);
 }
 
-/* --- counting -------------------------------------------------------------- */
-
 /* Call it before the row's live blocks change. */
 static void
 keep_then(const struct usage *u, struct row *r)
@@ -306,8 +302,6 @@ usage_freed_unknown(struct usage *u)
 	u->row[0].frees++;
 	u->sum.frees++;
 }
-
-/* --- a list ---------------------------------------------------------------- */
 
 /* A free from before counting began is in no count. */
 static void
@@ -402,8 +396,6 @@ usage_leave(struct usage *u)
 		(void)blklist_watch(u->list, NULL, NULL);
 	u->list = NULL;
 }
-
-/* --- reading --------------------------------------------------------------- */
 
 void
 usage_sums(const struct usage *u, int64_t now_ms, struct usage_totals *out)
@@ -522,8 +514,6 @@ usage_memory(const struct usage *u)
 			bytes += u->max * sizeof *u->high[a];
 	return bytes;
 }
-
-/* --- rows as bytes ------------------------------------------------------------ */
 
 #define NUMBERS 12		/* uint64_t at the beginning of a row */
 

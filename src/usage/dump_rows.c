@@ -1,4 +1,3 @@
-/* Reads and writes counts by type as text. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -8,8 +7,6 @@
 
 #include "../base/base.h"
 #include "dump_rows.h"
-
-/* --- names -------------------------------------------------------------------- */
 
 static int
 hex_digit(char c)
@@ -79,8 +76,6 @@ usage_dump_put(FILE *fp, const struct usage_dump_row *r)
 	    r->allocated, r->freed, r->max);
 }
 
-/* --- lines -------------------------------------------------------------------- */
-
 static bool
 parse_signed(const char *text, int64_t *out)
 {
@@ -100,7 +95,10 @@ static const char *const number_names[NUMBERS] = {
 	"num", "the number of allocations", "the number of frees", "max",
 };
 
-/* Splits the line at its last four colons; NULL, with a sentence in why: has fewer. */
+/*
+ * Splits the line at its last four colons; NULL, with a sentence in why: it
+ * has fewer.
+ */
 static char *
 split_line(char *line, char *number[NUMBERS], char why[USAGE_DUMP_WHY])
 {
@@ -155,8 +153,6 @@ append_row(struct usage_dump *d, struct usage_dump_row *r, char *name)
 	d->row[d->n++] = *r;
 	return 0;
 }
-
-/* --- the file ------------------------------------------------------------------- */
 
 struct line {
 	char *text;			/* with its NUL, without the end of the line */

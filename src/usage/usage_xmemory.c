@@ -1,12 +1,11 @@
 /*
- * The table of types and numbers, and the counts of each thread.
+ * A thread counts in levels of its own and takes no lock.  It adds a level to
+ * the sum over all threads when the level differs by a grain from what it has
+ * added; so the sum is never wrong by more than a grain a thread.
  *
- * A thread counts in levels of its own and takes no lock.  It adds a level to the
- * sum over all threads when the level differs by a grain from what it has added
- * before; so the sum is never wrong by more than a grain a thread.  The most of
- * a row is therefore bounded twice: by the sum of the threads' own maxima, and by
- * the highest sum plus a grain a thread.  The lesser one is printed.  With one
- * thread the first is exact.
+ * The most of a row is bounded twice: by the sum of the threads' own maxima,
+ * and by the highest sum plus a grain a thread.  The lesser one is printed.
+ * With one thread the first is exact.
  *
  * The levels of a thread that has ended go on in the next one that begins.
  *
@@ -91,8 +90,6 @@ grain_of(uint64_t row)
 	return row == USAGE_XMEMORY_BYTES ? BYTES_GRAIN : GRAIN;
 }
 
-/* --- threads ------------------------------------------------------------------- */
-
 static void
 thread_ended(void *arg)
 {
@@ -159,7 +156,6 @@ find_thread(void)
 	return t;
 }
 
-/* The calling thread's, or the shared one. */
 static struct thread *
 my_thread(void)
 {
@@ -179,8 +175,6 @@ my_thread(void)
 	pthread_mutex_unlock(&lock);
 	return t;
 }
-
-/* --- the table ------------------------------------------------------------------- */
 
 static uint64_t
 hash_of(const char *name, size_t len, int64_t num)
@@ -295,8 +289,6 @@ row_of(const char *name, int64_t num, bool is_free)
 	return row;
 }
 
-/* --- counting ----------------------------------------------------------------------- */
-
 /* Adds what is not in the sum over all threads yet. */
 static void
 publish(struct usage_xmemory_level *level, struct sum *sum)
@@ -329,7 +321,6 @@ usage_xmemory_pass(struct usage_xmemory_thread *self,
 		level->high = level->max;
 }
 
-/* Maxima of rows that were reset begin anew. */
 static void
 notice_resets(struct thread *t)
 {
@@ -413,8 +404,6 @@ free_usage_xmemory(const char *type_name, int num)
 	count_name(type_name, num, true);
 }
 
-/* --- resets --------------------------------------------------------------------------- */
-
 /* With the lock. */
 static void
 reset_row(uint64_t row, uint32_t number)
@@ -454,14 +443,11 @@ reset_max_usage_xmemory(const char *type_name, int num)
 	pthread_mutex_unlock(&lock);
 }
 
-/* --- printing --------------------------------------------------------------------------- */
-
 struct row_counts {
 	uint64_t allocd;
 	int64_t now, max;
 };
 
-/* The most that one thread has had in use since the row's reset. */
 static int64_t
 thread_max(const struct thread *t, uint64_t row)
 {

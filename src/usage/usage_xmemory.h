@@ -1,14 +1,13 @@
 /*
- * usage_xmemory: how much of each type a program has allocated, freed and holds.
+ * usage_xmemory: how much of each type a program has allocated, freed and
+ * holds.
  *
  * Vocabulary
- *	row		the counts of a type name and a number: arrays of 12 char
- *			are a row, single ones another.
+ *	row		the counts of a type name and a number: char and char[12] are two.
  *	allocd, freed	objects of a row; an array is one object.
  *	in use		allocated and not freed: never printed below 0.
- *	max		the most objects of a row in use at once, since the start
- *			or the last reset of the row.
- *	cell		which row a call site counts in, looked up once.
+ *	max		the most objects in use at once, since the start or the last reset.
+ *	cell		the row of a call site, looked up once.
  *	(other)		the row of all that finds no place in the table.
  *
  * Example
@@ -40,14 +39,14 @@ extern "C" {
 #endif
 
 /*
- * Counts one object: an array of num elements of that type.  The name is copied
- * and compared as text; NULL counts as "(null)".  The object's size is not known,
- * so it is missing from the bytes of totals_usage_xmemory().
+ * Counts an object, an array of num elements.  The name is copied and compared
+ * as text; NULL is "(null)".  Its bytes are not in totals_usage_xmemory(): its
+ * size is not known.
  */
 void alloc_usage_xmemory(const char *type_name, int num);
 /*
- * The reverse.  A type that was never allocated gets a row of its own; with
- * PAGEK_USAGE_STRICT=1 in the environment the program is aborted with its name.
+ * The reverse.  A type never allocated gets a row; with PAGEK_USAGE_STRICT=1
+ * in the environment the program is aborted with its name.
  */
 void free_usage_xmemory(const char *type_name, int num);
 
@@ -55,15 +54,12 @@ void free_usage_xmemory(const char *type_name, int num);
 void reset_max_usage_xmemory(const char *type_name, int num);
 
 /*
- * One line for each row, in the order of first use: name:num:allocd:freed:max.
- * Control characters in a name are printed as %0A and the like.
+ * A line for each row, in order of first use: name:num:allocd:freed:max;
+ * control characters as %0A.
  */
 void dump_usage_xmemory(FILE *);
 
-/*
- * Two lines, of all rows: objects:allocd:freed:now:max and
- * bytes:allocd:freed:now:max.
- */
+/* Of all rows: objects:allocd:freed:now:max and bytes:allocd:freed:now:max. */
 void totals_usage_xmemory(FILE *);
 
 /* --- private to the macros ---------------------------------------------------- */
@@ -266,8 +262,8 @@ usage_xmemory_free(struct usage_xmemory_cell *cell, size_t size, int64_t num,
 	}())
 
 /*
- * For templates, where the text of an argument is only its parameter's name: the
- * name is that of the type, demangled.
+ * For templates, where an argument's text is only a parameter: the type's
+ * demangled name.
  *
  *	T *p = usage_xmemory_of<T>::alloc(n);
  *	usage_xmemory_of<T>::free(p, n);

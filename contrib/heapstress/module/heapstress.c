@@ -107,7 +107,6 @@ static void raise_level(struct frame *f, int level)
 		f->level = level;
 }
 
-/* ---- the slow path ---- */
 static int slow_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
 	struct frame *f = (struct frame *)ri->data;
@@ -145,7 +144,6 @@ static struct kretprobe slow = {
 	.data_size = sizeof(struct frame),
 };
 
-/* ---- the bulk allocator: its own pages; a lone page is from its fallback ---- */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 14, 0)
 #define BULK_ARRAY 4
 #else
@@ -184,7 +182,6 @@ static struct kretprobe bulk = {
 	.data_size = sizeof(struct bulk_data),
 };
 
-/* ---- events within a frame ---- */
 static int on_wakeup_kswapd(struct kprobe *p, struct pt_regs *regs)
 {
 	void *zone = (void *)regs_get_kernel_argument(regs, 0);
@@ -306,7 +303,6 @@ static void find_tp(struct tracepoint *tp, void *data)
 			tps[i].tp = tp;
 }
 
-/* ---- the file ---- */
 static DEFINE_MUTEX(lock);
 static unsigned long base[LEVELS];
 
@@ -363,7 +359,6 @@ static const struct kernel_param_ops missed_ops = { .get = missed_get };
 module_param_cb(missed, &missed_ops, NULL, 0444);
 MODULE_PARM_DESC(missed, "probe hits that were not followed");
 
-/* ---- start and stop ---- */
 /* The compiler clones functions and names the clones; releases rename them. */
 static const char * const slow_names[] = {
 	"__alloc_pages_slowpath",

@@ -1,4 +1,3 @@
-/* The order of age: sweeping, finding the k-th, restoring the order. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -137,9 +136,8 @@ take_persistent(struct age *a, size_t max)
 }
 
 /*
- * A sweep begins with at most 11/8 of max and AGE_SLACK positions, leaves fewer
- * than it began with (begin_sweep()), and passes eight while one more is taken:
- * twice as many are always enough.
+ * A sweep begins with at most 11/8 of max and AGE_SLACK positions, leaves
+ * fewer, and passes eight for each taken: twice as many are always enough.
  */
 int
 age_init(struct age *a, const struct blklist *l)
@@ -178,7 +176,6 @@ age_fini(struct age *a)
 		list_unmap(a->run, runs_bytes(a));
 }
 
-/* Positions with memory since pages were given back. */
 static uint32_t
 age_taken(const struct age *a)
 {
@@ -213,7 +210,6 @@ age_prefault_ahead(struct age *a)
 	return true;
 }
 
-/* Gives pages back if there are many more than positions in use. */
 static void
 age_release(struct age *a)
 {
@@ -226,8 +222,6 @@ age_release(struct age *a)
 	list_release(a->bits + (a->next >> 6) + 1, a->bits + (a->top >> 6));
 	a->top = a->next;
 }
-
-/* --- runs ----------------------------------------------------------------- */
 
 void
 age_begin_run(struct age *a, uint64_t seq, int64_t ms)
@@ -303,8 +297,6 @@ close_runs(struct age *a)
 	use_other_runs(a, n);
 }
 
-/* --- the sweep ------------------------------------------------------------ */
-
 void
 age_restart(struct age *a)
 {
@@ -348,10 +340,9 @@ move_down(struct age *a, struct store_node *node, uint32_t pos)
 }
 
 /*
- * Begins where a sweep moves the fewest blocks for each position that it wins,
- * and wins at least a quarter of all.  There are 3/8 as many empty positions as
- * live ones, so it moves at most 8/3 for each; little more than half a position
- * is taken meanwhile.
+ * Begins where a sweep moves the fewest blocks for each position won, and wins
+ * at least a quarter of all: with 3/8 as many empty positions as live ones, it
+ * moves at most 8/3 for each.
  */
 static void
 begin_sweep(struct age *a)
@@ -417,8 +408,6 @@ age_sweep(struct age *a, struct store_node *node)
 	age_release(a);
 }
 
-/* --- finding -------------------------------------------------------------- */
-
 uint32_t
 age_select(const struct age *a, uint32_t k)
 {
@@ -469,8 +458,6 @@ age_memory(const struct age *a)
 	return top * sizeof(*a->ord) + top / 8 + age_parts_memory(a) +
 	    age_chunks(a) * sizeof(*a->chunk) + a->nruns * sizeof(*a->run);
 }
-
-/* --- sorting by sequence number -------------------------------------------- */
 
 /* Small pages: keys go to 2,000 places, each of which would take a huge one. */
 int
@@ -569,14 +556,11 @@ age_sort_step(struct age_sort *s, uint32_t *work)
 	return true;
 }
 
-/* --- restoring the order in parts ------------------------------------------ */
-
 /*
- * Blocks come and go meanwhile.  No position is given twice: old ones, all in
- * the first area, are only left, and new blocks take positions in the second
- * one.  So an old position that is still live is of the same block.  Every
- * record says its position, in whichever area: but for the order all is valid
- * at any moment.
+ * Blocks come and go meanwhile.  No position is given twice: old ones, in the
+ * first area, are only left, new ones are taken in the second.  So a live old
+ * position is of the same block.  Every record says its position: but for the
+ * order all is valid at any moment.
  */
 
 #define LOOKS 8			/* at each block, all in all; at the most */
@@ -629,8 +613,8 @@ age_parts_memory(const struct age *a)
 }
 
 /*
- * A sweep out of the second area needs room for an eighth of what it passes.
- * If blocks come so fast that there may be none, restores now.  False: sweep.
+ * A sweep out of the second area needs room for an eighth of what it passes;
+ * if there may be none, restores now.  False: sweep.
  */
 static bool
 age_parts_pass(struct age *a, struct store_node *node)
@@ -700,8 +684,6 @@ collect_word(const struct age *a, struct age_parts *p,
 	p->at += 64;
 }
 
-/* --- places --------------------------------------------------------------- */
-
 struct same {
 	const struct age *a;
 	const struct store_node *node;
@@ -720,7 +702,6 @@ compare_same(const void *va, const void *vb, void *arg)
 	return ka < kb ? -1 : ka > kb;
 }
 
-/* Sorts keys with the same number; an honest stream has one of each. */
 static void
 order_same(const struct age *a, struct age_parts *p,
     const struct store_node *node)
@@ -870,8 +851,6 @@ age_restore_part(struct age *a, struct store_node *node, uint64_t key_mask,
 	return false;
 }
 
-/* --- restoring the order at once -------------------------------------------- */
-
 #define SORT_FEW 1024		/* not worth taking memory for */
 
 static int
@@ -920,7 +899,6 @@ collect_entries(const struct age *a, struct age_keys *keys, struct age_entry *ou
 	return sorted;
 }
 
-/* Sorts those with the same number; an honest stream has none. */
 static void
 sort_same(struct age_entry *row, uint32_t n, struct age_keys *keys)
 {
@@ -967,7 +945,6 @@ sort_rows(struct age_entry *row, uint32_t n, struct age_keys *keys)
 		qsort_r(row, n, sizeof(*row), compare_entries, keys);
 }
 
-/* Sets the bits of positions 0 to live - 1, and no others. */
 static void
 set_all(struct age *a)
 {
@@ -1060,8 +1037,6 @@ age_restore(struct age *a, struct store_node *node, uint64_t key_mask)
 	if (a->persistent == NULL)
 		list_unmap(all, n * sizeof(*all));
 }
-
-/* --- after a kill --------------------------------------------------------- */
 
 /* Length of the journal's first sorted row; 0 if there are over two. */
 static uint32_t

@@ -1,4 +1,3 @@
-/* The hash's tables: making, moving and dropping them. */
 #include <errno.h>
 #include <string.h>
 
@@ -10,10 +9,10 @@
 
 /*
  * An insertion fills an eighth of a bucket and moves one.  So in a table that
- * grows by at least an eighth, a run of full buckets among those moved does not
- * reach those not moved; but for the last AT_ONCE, which are moved all at once.
- * One that grows by about a quarter has at least 1.4 insertions before its
- * limit for each bucket that it had, so three of four suffice.
+ * grows by an eighth or more, a run of full buckets among those moved does not
+ * reach the others, but for the last AT_ONCE, moved together.  One that grows
+ * by a quarter has 1.4 insertions for each old bucket, so three of four
+ * suffice.
  */
 #define LEAST_PART HASH_WIDTH
 #define MOVED_PART (HASH_WIDTH / 4 * 3)	/* an insertion for each bucket */
@@ -200,8 +199,6 @@ hash_prefault_ahead(struct hash *h)
 	return true;
 }
 
-/* --- moving --------------------------------------------------------------- */
-
 static void
 put_in_bucket(struct hash_bucket *b, unsigned free, uint32_t tag, uint32_t index)
 {
@@ -223,9 +220,8 @@ place_key(struct hash_table *t, uint32_t tag, uint32_t index)
 }
 
 /*
- * Where the keys of one bucket go: as a rule to two or three buckets from `top`
- * down.  Their free entries are tracked here: to compare a bucket's tags again
- * would wait for the store of the last one.
+ * Where a bucket's keys go: to two or three from `top` down.  Free entries are
+ * tracked here: comparing tags again would wait for the last store.
  */
 struct moving {
 	struct hash_bucket *top;
@@ -319,8 +315,6 @@ hash_move(struct hash *h)
 	h->old = (struct hash_table){ 0 };
 }
 
-/* --- gaps ----------------------------------------------------------------- */
-
 /* An entry of bucket q whose search passes p, above it; or HASH_WIDTH. */
 static unsigned
 is_displaced(const struct hash_table *t, const struct hash_bucket *q,
@@ -337,7 +331,7 @@ is_displaced(const struct hash_table *t, const struct hash_bucket *q,
 
 /*
  * No key may be below a bucket that ends its search: an entry from below fills
- * the gap, and leaves one, until a bucket with a free entry.
+ * the gap, and so on to a bucket with a free entry.
  */
 void
 hash_close(struct hash_table *t, struct hash_bucket *p, unsigned gap)

@@ -1,4 +1,3 @@
-/* The indexed list. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -11,13 +10,11 @@
 static void indexed_row(const struct indexed *, uint32_t i, struct blk *out);
 static void indexed_trim(struct blklist *, struct indexed *);
 
-/* --- pairs ----------------------------------------------------------------- */
-
 /*
- * The rules of literal.c: a free cancels the allocation that is the latest
- * record of the same block, unless it is by realloc or older; a range ends a
- * generation.  The pair is dissolved if the address turns out to be listed when
- * the allocation is applied.
+ * The rules of literal.c: a free cancels the latest record of the block if
+ * that is an allocation, unless by realloc or older; a range ends a
+ * generation.  The pair is dissolved if the address is listed when it is
+ * applied.
  */
 
 #define INDEX_BITS 12
@@ -79,7 +76,6 @@ latest_in(const struct cancel *c, const uint32_t *slot, const struct rec *rec)
 	    &rec[*slot & (LIST_CHUNK - 1)] : NULL;
 }
 
-/* The shift of a 64-bit hash for a table of at least 2 * n. */
 static unsigned
 table_shift(unsigned n)
 {
@@ -90,7 +86,6 @@ table_shift(unsigned n)
 	return shift;
 }
 
-/* True if r is the free that cancels an allocation with that key. */
 static inline bool
 is_pair(const struct rec *alloc, const struct rec *r, uint64_t key,
     uint64_t key_mask)
@@ -101,10 +96,7 @@ is_pair(const struct rec *alloc, const struct rec *r, uint64_t key,
 	    !list_older(rec_ticket(r), rec_ticket(alloc));
 }
 
-/*
- * True if the table may have an allocation of the key whose free is not known
- * yet.
- */
+/* The table may have an allocation of the key whose free is not known yet. */
 static inline bool
 is_open(struct cancel *c, const struct rec *rec, uint64_t key, uint64_t key_mask)
 {
@@ -115,10 +107,9 @@ is_open(struct cancel *c, const struct rec *rec, uint64_t key, uint64_t key_mask
 }
 
 /*
- * Marks pairs of adjacent records from i on, as they come out of a ring;
- * returns the first record that is in none.  Such pairs are not put into the
- * table, unless that may have an allocation at the same address.  A function of
- * its own, because most records of a busy target are such pairs.
+ * Marks adjacent pairs from i on, as a ring has them; the first record in
+ * none.  They go into the table only if that may have their address.  A
+ * function of its own: most records of a busy target are such pairs.
  */
 static __attribute__((noinline)) unsigned
 adjacent_pairs(struct cancel *c, const struct blklist *l, const struct rec *rec,
@@ -189,8 +180,8 @@ cancel_pairs(struct cancel *c, const struct blklist *l, const struct rec *rec,
 
 /*
  * From this many blocks on the tables do not fit the near caches and
- * prefetching pays.  It has three steps, each needing what the one before has
- * fetched; the constants are records ahead.
+ * prefetching pays.  Each of three steps needs what the last has fetched;
+ * constants are records ahead.
  */
 #define DEEP 65536
 #define DEEPER (UINT32_C(1) << 21)	/* nor do the bits of ages */
@@ -531,8 +522,8 @@ end_in_range(struct blklist *l, struct indexed *ix, struct list_chunk *c,
 }
 
 /*
- * Neighbours lie anywhere in the hash table: their buckets are fetched together,
- * so that a range of a million blocks ends within a cycle.
+ * Neighbours lie anywhere in the table: their buckets are fetched together, so
+ * that a range of a million blocks ends within a cycle.
  */
 static __attribute__((noinline)) void
 apply_range(struct blklist *l, struct indexed *ix, struct list_chunk *c,
@@ -640,10 +631,7 @@ dissolve_pair(struct cancel *c, unsigned alloc)
 	c->pairs--;
 }
 
-/*
- * Applies the records from `at` on that are halves of pairs; returns the first
- * that is not.
- */
+/* Applies halves of pairs from `at` on; the first record that is none. */
 static inline unsigned
 apply_pairs(struct blklist *l, struct indexed *ix, const struct list_chunk *c,
     unsigned at, unsigned end)
@@ -679,8 +667,6 @@ apply_simple(struct blklist *l, struct indexed *ix, struct list_chunk *c,
 			apply_one(l, ix, c, i, tag_of(l, ix, &c->rec[i]));
 	}
 }
-
-/* --- many blocks: what a record needs is fetched ahead ------------------- */
 
 FETCH
 fetch_slot(const struct blklist *l, struct indexed *ix, const struct rec *r,
@@ -840,8 +826,6 @@ indexed_restore_order(struct blklist *l, uint32_t work)
 
 	return age_restore_part(&ix->age, ix->store.node, l->key_mask, work);
 }
-
-/* --- windows and checks ---------------------------------------------------- */
 
 static void
 indexed_row(const struct indexed *ix, uint32_t i, struct blk *out)
@@ -1028,8 +1012,6 @@ indexed_memory(const struct blklist *l)
 	    regions_memory(&ix->regions);
 }
 
-/* --- the check ----------------------------------------------------------- */
-
 static const char *
 check_store(const struct blklist *l, const struct indexed *ix)
 {
@@ -1196,12 +1178,10 @@ indexed_check(const struct blklist *l, char *why, size_t cap)
 	return -EFAULT;
 }
 
-/* --- giving memory back ---------------------------------------------------- */
-
 /*
- * When a long list has become short, the records in use move to the front of
- * the store and positions close up, and the pages behind them are given back:
- * at most one move for 31 frees.
+ * When a long list has become short, records in use move to the front and
+ * positions close up, and the pages behind are given back: at most one move
+ * for 31 frees.
  */
 
 static bool
@@ -1253,15 +1233,11 @@ indexed_trim(struct blklist *l, struct indexed *ix)
 	age_restore(a, ix->store.node, l->key_mask);
 }
 
-/* --- resuming -------------------------------------------------------------- */
-
 /*
- * Brings the list of a killed process back to its commit.
- *
- * Records tell whether they are listed, at any instruction: one that is being
- * filled is not yet; one that is being replaced or removed is in the ring of
- * removed blocks already.  The rest is done as in any list, so a kill while
- * resuming leaves a list that can be resumed in the same way.
+ * Brings a killed list back to its commit.  Records tell whether they are
+ * listed, at any instruction: one being filled is not yet; one being replaced
+ * or removed is in the ring of removed blocks.  A kill meanwhile leaves a list
+ * that can be resumed again.
  */
 #define RESUME_AHEAD 16		/* records fetched ahead */
 
@@ -1307,8 +1283,6 @@ is_pending(const struct pending_blocks *a, uint64_t key, uint64_t seq)
 
 	return bsearch(&one, a->of, a->n, sizeof(one), compare_pending) != NULL;
 }
-
-/* --- the records ---------------------------------------------------------- */
 
 static void
 drop_record(struct indexed *ix, uint32_t i)
@@ -1396,8 +1370,6 @@ chain_free(struct indexed *ix)
 		if (!store_is_listed(&s->node[i]))
 			store_give(s, i);
 }
-
-/* --- changes after the commit ------------------------------------------------ */
 
 static int
 remove_pending(struct blklist *l, const struct pending_blocks *a)

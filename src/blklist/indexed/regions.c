@@ -1,12 +1,9 @@
-/* Regions: making them, changing their form, finding keys. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "regions.h"
-
-/* --- bits ------------------------------------------------------------------ */
 
 /* Most machines have the instruction; each call counts hundreds of words. */
 static inline __attribute__((always_inline)) uint32_t
@@ -67,8 +64,6 @@ bits_rank(const uint64_t *w, uint32_t end)
 {
 	return HAVE_POPCNT ? rank_popcnt(w, end) : rank_in(w, end);
 }
-
-/* --- regions --------------------------------------------------------------- */
 
 #define GRANULE_COARSE 4
 
@@ -210,8 +205,6 @@ regions_memory(const struct regions *g)
 	    (g->top_end - g->top_from) * (sizeof(*g->middle) + sizeof(*g->count));
 }
 
-/* --- a region's form ------------------------------------------------------ */
-
 static void
 region_set(struct region *r, uint32_t offset)
 {
@@ -257,7 +250,6 @@ vector_find(const struct region *r, uint32_t n, uint32_t offset)
 	return low;
 }
 
-/* From a vector of n, or from a bitmap of another granule. */
 static int
 to_bitmap(struct regions *g, struct region *r, uint32_t n, unsigned granule)
 {
@@ -302,7 +294,6 @@ vector_grow(struct regions *g, struct region *r, uint32_t n)
 	return 0;
 }
 
-/* From a bitmap with at most REGION_FEW blocks. */
 static void
 to_vector(struct regions *g, struct region *r)
 {
@@ -445,8 +436,6 @@ regions_shrink(struct regions *g, uint64_t key)
 	}
 	set_tight(g);
 }
-
-/* --- finding keys ------------------------------------------------------- */
 
 static uint64_t
 key_at(unsigned top, unsigned mid, uint32_t offset)

@@ -1,4 +1,3 @@
-/* The array of records. */
 #include <errno.h>
 
 #include "store.h"

@@ -1,4 +1,3 @@
-/* Captures are opened: heads of blocks, definitions, damage. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,14 +12,12 @@
 #define HEADS_MS 500		/* a node waits no longer for a capture that goes on */
 #define SEARCH_BYTES 65536	/* read at once when a segment is searched */
 /*
- * Definitions may take so much memory, and so many bytes for each one of the files.
- * Those of a program take some three; compressed hostile ones could take thousands.
+ * Memory for definitions: this, and so many bytes for each one of the files.
+ * A program's take some three; compressed hostile ones could take thousands.
  */
 #define DEFINED_LEAST ((uint64_t)256 << 20)
 #define DEFINED_SHARE 32
 #define ITEM_BYTES 16		/* of a hashmap beside the item */
-
-/* --- damage ------------------------------------------------------------- */
 
 static int
 say_damage(struct capture *c, size_t file, uint64_t offset, const char *what)
@@ -60,8 +57,6 @@ reader_believes(const struct capture *c, size_t entry)
 	return entry < c->segments.at[c->entries.at[entry].segment].bad;
 }
 
-/* --- progress ----------------------------------------------------------- */
-
 static struct {
 	void (*tell)(void *arg, unsigned percent);
 	void *arg;
@@ -84,8 +79,6 @@ tell_place(const struct capture *c, size_t file, uint64_t at, uint64_t size)
 		watcher.tell(watcher.arg, (unsigned)(100 * ((double)file +
 		    part) / (double)c->files.n));
 }
-
-/* --- bytes of files ----------------------------------------------------- */
 
 static int
 open_file(struct capture *c, size_t file)
@@ -222,8 +215,6 @@ reader_events(struct capture *c, size_t entry)
 	return 0;
 }
 
-/* --- definitions -------------------------------------------------------- */
-
 struct reader_part *
 reader_part(const struct capture *c, uint32_t no)
 {
@@ -256,7 +247,7 @@ define(struct capture *c, struct hashmap *map, uint64_t no, size_t more,
 	return 0;
 }
 
-/* Makes the table at *table reach up to `no`, with zeros.  -ENOMEM. */
+/* Makes *table reach up to `no`, with zeros.  -ENOMEM. */
 static int
 reach(void *table, size_t *n, size_t *cap, size_t no, size_t size)
 {
@@ -341,7 +332,7 @@ add_stress(struct capture *c, struct capture_stress *s, const char *kernel,
 	return 0;
 }
 
-/* Times of samples are subtracted.  No node runs for a century. */
+/* Times are subtracted; no node runs for a century. */
 #define STRESS_MS_MAX (INT64_C(100) * 366 * 86400 * 1000)
 
 static int
@@ -547,8 +538,6 @@ take_end(struct capture *c, const struct entry *e, struct cursor *in)
 	return 0;
 }
 
-/* --- the index ---------------------------------------------------------- */
-
 static int
 push(struct places *t, size_t value)
 {
@@ -647,8 +636,8 @@ pass_damaged(struct capture *c, struct reader_part *p, struct entry *e)
 }
 
 /*
- * The actions for a block of each kind when a capture is opened.  A further kind is a row
- * of enum format_kind, a row here, and an item of pagek-capture(5).
+ * When a capture is opened.  A further kind is a row of enum format_kind, a
+ * row here, and an item of pagek-capture(5).
  */
 static const struct {
 	/* Of a part, whose last time may be later now. */
@@ -716,8 +705,6 @@ index_block(struct capture *c, struct entry *e)
 	return err < 0 ? err : kinds[e->kind].index(c, p, e);
 }
 
-/* --- segments ----------------------------------------------------------- */
-
 static int
 add_segment(struct capture *c, size_t file, const struct segment_head *s)
 {
@@ -766,10 +753,7 @@ search_segment(struct capture *c, uint64_t from, uint64_t size)
 	return size;
 }
 
-/*
- * A block at *at: 0 with *at behind it; -EBADMSG, with a reason, where the
- * segment is damaged.
- */
+/* 0 with *at behind the block; -EBADMSG, with a reason: the segment is damaged. */
 static int
 scan_block(struct capture *c, uint64_t size, uint64_t *at, const char **why)
 {
@@ -888,8 +872,6 @@ scan_file(struct capture *c, size_t file)
 	return c->segments.n == 0 ? -EBADMSG : 0;
 }
 
-/* --- files of a folder -------------------------------------------------- */
-
 static int
 compare_names(const void *a, const void *b)
 {
@@ -961,8 +943,6 @@ scan(struct capture *c)
 	}
 	return err == 0 && c->segments.n == 0 ? -EBADMSG : err;
 }
-
-/* --- open and close ----------------------------------------------------- */
 
 static void
 say_why(char why[CAPTURE_WHY], const char *path, int err)
@@ -1173,8 +1153,6 @@ capture_close(struct capture *c)
 	free(c);
 }
 
-/* --- what it says ------------------------------------------------------- */
-
 void
 capture_about(const struct capture *c, struct capture_about *out)
 {
@@ -1192,7 +1170,6 @@ capture_about(const struct capture *c, struct capture_about *out)
 	}
 }
 
-/* The part's events before what is left of a ring. */
 static uint64_t
 count_dropped(const struct capture *c, const struct reader_part *p)
 {
@@ -1233,7 +1210,6 @@ capture_part(const struct capture *c, uint32_t no,
 	return true;
 }
 
-/* The part that has the part's sites and modules. */
 static const struct reader_part *
 store_of(const struct capture *c, uint32_t no)
 {
@@ -1340,8 +1316,6 @@ capture_mark(const struct capture *c, size_t i)
 	return &c->marks.at[i];
 }
 
-/* --- heap stress ------------------------------------------------------------ */
-
 size_t
 capture_stresses(const struct capture *c)
 {
@@ -1364,8 +1338,6 @@ capture_stress_at(const struct capture *c, int64_t ms)
 	BASE_FIND_FIRST(i, c->stress.n, c->stress.at[i].ms > ms);
 	return &c->stress.at[i > 0 ? i - 1 : 0];
 }
-
-/* --- clocks ------------------------------------------------------------- */
 
 #define NS_PER_MS INT64_C(1000000)
 

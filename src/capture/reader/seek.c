@@ -1,10 +1,7 @@
-/* Events one after the other, and the list at a moment. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "reader.h"
-
-/* --- events in the order of the file ------------------------------------ */
 
 void
 capture_rewind(struct capture *c)
@@ -119,7 +116,6 @@ missing_before(const struct capture *c, const struct reader_part *p, uint64_t se
 	    capture_missing(c, no, p->next);
 }
 
-/* Takes up to max events of the entry at c->at, and moves on behind the last one. */
 static int
 next_of_entry(struct capture *c, struct capture_event *out, size_t max,
     size_t *n)
@@ -159,7 +155,6 @@ next_of_entry(struct capture *c, struct capture_event *out, size_t max,
 	return 0;
 }
 
-/* Events that are missing behind the last one of each part. */
 static size_t
 miss_last(struct capture *c, struct capture_event *out, size_t max)
 {
@@ -200,8 +195,6 @@ capture_next(struct capture *c, struct capture_event *out, size_t max,
 	return 0;
 }
 
-/* --- checkpoints -------------------------------------------------------- */
-
 static bool
 is_after(const struct capture_when *w, uint64_t seq, int64_t ms)
 {
@@ -209,7 +202,6 @@ is_after(const struct capture_when *w, uint64_t seq, int64_t ms)
 	    w->at == CAPTURE_AT_SEQ && seq > w->seq;
 }
 
-/* The portions of the checkpoint at that place of the part's. */
 static int
 load_rows(struct capture *c, const struct reader_part *p, size_t check,
     struct capture_list *l)
@@ -274,14 +266,12 @@ load_checkpoint(struct capture *c, struct reader_part *p, size_t check,
 	return 0;
 }
 
-/* The number of the event after a block. */
 static uint64_t
 end_of(const struct entry *e)
 {
 	return e->first + (e->kind == FORMAT_EVENTS ? e->count : 1);
 }
 
-/* The part's first block that ends after the event `seq`. */
 static size_t
 block_of(const struct capture *c, const struct reader_part *p, uint64_t seq)
 {
@@ -293,8 +283,7 @@ block_of(const struct capture *c, const struct reader_part *p, uint64_t seq)
 
 /*
  * Replaces the list by the last checkpoint not after that moment, if that is
- * later than the list, or the list is not known and it is no earlier.  A damaged
- * one is passed over.
+ * later, or as late and the list is not known.  A damaged one is passed over.
  */
 static int
 jump(struct capture *c, struct reader_part *p, struct capture_list *l,
@@ -324,9 +313,6 @@ jump(struct capture *c, struct reader_part *p, struct capture_list *l,
 	return 0;
 }
 
-/* --- forward ------------------------------------------------------------ */
-
-/* Events of the block that the moment comes after, from `from` on. */
 static size_t
 events_before(const struct capture *c, const struct entry *e, size_t from,
     const struct capture_when *w)
@@ -498,8 +484,6 @@ capture_seek(struct capture *c, uint32_t part, const struct capture_when *when,
 	return 0;
 }
 
-/* --- one part ----------------------------------------------------------- */
-
 /* The numbers [*seq, end), which the file does not have. */
 static void
 skip_numbers(struct capture_event *to, const struct reader_part *p,
@@ -586,7 +570,6 @@ capture_missing(const struct capture *c, uint32_t part, uint64_t seq)
 		const struct entry *e = &c->entries.at[p->events.at[i]];
 		uint64_t from = next, end = reader_end(e);
 
-		/* Numbers of a hostile file may go back. */
 		if (end <= next)
 			continue;
 		if (e->first > next)

@@ -1,4 +1,3 @@
-/* The writer's own side: blocks of events, checkpoints, definitions, gaps. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -17,7 +16,6 @@
 #define FIRST_EVENTS 256
 #define EVENT_BYTES 16		/* at most, about: a small segment has small blocks */
 
-/* A state on its way into the file. */
 struct checkpoint {
 	struct bytes *portion;
 	uint32_t *rows;
@@ -70,13 +68,11 @@ part_at(struct capture_recording *r, uint32_t no)
 	    &r->part[no - 1];
 }
 
-/* --- definitions -------------------------------------------------------- */
-
 /*
- * A ring keeps all definitions except threads, which are in a table.  Those of an
- * ended part are kept until the segment is dropped in which the last part that uses
- * them ended.  One file keeps its parts, so that a lost segment does not make the
- * others unreadable.
+ * A ring keeps all definitions except threads, which are in a table.  Those of
+ * an ended part stay until the segment goes in which the last part that uses
+ * them ended.  One file keeps its parts: a lost segment must not make others
+ * unreadable.
  */
 static bool
 is_kept(struct capture_recording *r, const struct definition *d)
@@ -136,7 +132,7 @@ append_definition(struct capture_recording *r, enum format_kind kind, uint32_t p
 	r->waiting = true;
 }
 
-/* Keeps the thread's row for the next file of a ring.  True if it has changed. */
+/* Keeps the thread's row for the next file of a ring.  True: it has changed. */
 static bool
 note_thread(struct recording_part *p, const void *row, size_t len)
 {
@@ -171,7 +167,6 @@ recording_define(struct capture_recording *r, enum format_kind kind, uint32_t pa
 		append_definition(r, kind, part, first, ms, payload, len);
 }
 
-/* Defines all threads again, for the next file of a ring. */
 static void
 define_threads(struct capture_recording *r, uint32_t no)
 {
@@ -184,8 +179,6 @@ define_threads(struct capture_recording *r, uint32_t no)
 		    t->row.n);
 	}
 }
-
-/* --- checkpoints -------------------------------------------------------- */
 
 static void
 drop_checkpoint(struct checkpoint *c)
@@ -204,7 +197,6 @@ is_checking(const struct recording_part *p)
 	return p->check.portion != NULL;
 }
 
-/* Writes the state's next portion, or the checkpoint that closes it. */
 static void
 step_checkpoint(struct capture_recording *r, struct recording_part *p)
 {
@@ -229,10 +221,7 @@ step_checkpoint(struct capture_recording *r, struct recording_part *p)
 		drop_checkpoint(c);
 }
 
-/*
- * Encodes the present state, and writes its first portion.  Without memory nothing
- * is written.
- */
+/* Encodes the state, and writes its first portion; nothing without memory. */
 static void
 begin_checkpoint(struct capture_recording *r, struct recording_part *p)
 {
@@ -276,8 +265,6 @@ checkpoint_is_due(const struct capture_recording *r, const struct recording_part
 	    (p->bytes >= r->checkpoint_bytes && p->bytes >= state);
 }
 
-/* --- segments ----------------------------------------------------------- */
-
 static void
 write_gap(struct capture_recording *r, uint32_t no, uint64_t first, uint64_t count,
     unsigned cause, int64_t ms)
@@ -298,8 +285,8 @@ later_of(int64_t a, int64_t b)
 }
 
 /*
- * Notes that events from `seq` on are not in the file, and when the first of them
- * was; INT64_MIN: it has not come.
+ * Events from `seq` on are not in the file; ms of the first, INT64_MIN: it has
+ * not come.
  */
 static void
 note_absent(struct recording_part *p, uint64_t seq, int64_t ms)
@@ -313,7 +300,6 @@ note_absent(struct recording_part *p, uint64_t seq, int64_t ms)
 	p->missing = true;
 }
 
-/* When the first of the events that wait for their block was. */
 static int64_t
 time_of_block(const struct recording_part *p)
 {
@@ -321,7 +307,6 @@ time_of_block(const struct recording_part *p)
 	    later_of(p->ms, (int64_t)p->rec[0].w[2]);
 }
 
-/* Writes a gap for the missing events, then the list. */
 static void
 fill_absence(struct capture_recording *r, uint32_t no)
 {
@@ -421,8 +406,6 @@ resume(struct capture_recording *r)
 		note_stop(r);
 }
 
-/* --- events ------------------------------------------------------------- */
-
 static void
 flush_part(struct capture_recording *r, struct recording_part *p)
 {
@@ -455,7 +438,6 @@ flush_part(struct capture_recording *r, struct recording_part *p)
 	step_checkpoint(r, p);
 }
 
-/* Room for so many more events. */
 static bool
 room_for_events(struct recording_part *p, size_t more)
 {
@@ -540,7 +522,7 @@ begin_block(struct recording_part *p, uint64_t seq, const struct rec *rec)
 		p->ms = (int64_t)rec->w[2];
 }
 
-/* Adds as many events as the block has room for.  Returns their number. */
+/* Adds as many events as fit; their number. */
 static size_t
 take_events(struct capture_recording *r, uint32_t no, uint64_t seq,
     const struct rec *rec, size_t n)
@@ -625,8 +607,6 @@ recording_lost(struct capture_recording *r, uint32_t no, uint64_t seq, int64_t m
 	else
 		write_gap(r, no, seq, count, cause, ms);
 }
-
-/* --- parts -------------------------------------------------------------- */
 
 static void
 free_part(struct recording_part *p)
@@ -721,7 +701,6 @@ recording_resume(struct capture_recording *r, uint32_t no, struct resumed_part *
 	resume_part_free(from);
 }
 
-/* An empty list of the same part. */
 static int
 list_like(const struct capture_list *l, struct capture_list **out)
 {
@@ -866,8 +845,6 @@ recording_stress(struct capture_recording *r, int64_t ms, const void *sample,
 	segments_block(&r->out, &head, &r->payload);
 	r->waiting = true;
 }
-
-/* --- now and then ------------------------------------------------------- */
 
 static bool
 has_checkpoint(const struct capture_recording *r)

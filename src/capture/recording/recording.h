@@ -1,6 +1,6 @@
 /*
- * recording: the writer's own side: what it knows of each part, and the files as
- * they are written.  One thread.  Private to the room; ../capture.h has what others
+ * recording: what the writer knows of each part, and the files as they are
+ * written.  One thread.  Private to the room; ../capture.h has what others
  * call.
  *
  *	writer.c	the writer: its queue, its thread
@@ -17,8 +17,8 @@
 /* --- files (segments.c) --------------------------------------------------- */
 
 /*
- * A write that fails stops it all: the torn block is cut off, and until
- * segments_resume() has begun another segment nothing is written.
+ * A write that fails stops it all: the torn block is cut off, and nothing is
+ * written until segments_resume().
  */
 struct segments {
 	int fd;			/* of the file that is written; -1: none */
@@ -49,8 +49,8 @@ struct segments {
 void segment_name(char out[SEGMENT_NAME], uint64_t number);
 
 /*
- * -EINVAL, -EEXIST, -ENOMEM; -errno of the first write.  *before: NULL, or what the
- * file has from a node that was killed; the caller's.
+ * -EINVAL, -EEXIST, -ENOMEM; -errno of the first write. *before: NULL, or a
+ * killed node's; the caller's.
  */
 int segments_open(struct segments *, const struct capture_opts *,
     struct capture **before);
@@ -86,8 +86,8 @@ struct resumed_part {
 };
 
 /*
- * Numbers and sizes of the segments that there are; cuts a torn block off.  -EEXIST: no
- * capture, or its recording has ended.
+ * Numbers and sizes of the segments; cuts a torn block off.  -EEXIST: no
+ * capture, or it has ended.
  */
 int resume_segments(struct segments *, struct capture **before);
 /* The part of that image.  -ENOENT, -ENOMEM, errors of read(). */
@@ -138,7 +138,7 @@ void recording_abandon(struct capture_recording *);
 /* Parts come in the order of their numbers.  -ENOMEM. */
 int recording_part(struct capture_recording *, uint32_t no, uint64_t first, int64_t ms,
     unsigned options, uint32_t store, const void *definition, size_t len);
-/* A part of the file, which goes on there.  Takes it over. */
+/* A part of the file, which goes on there; takes it over. */
 void recording_resume(struct capture_recording *, uint32_t no, struct resumed_part *);
 /* Other definitions; count: rows in them. */
 void recording_define(struct capture_recording *, enum format_kind, uint32_t part,

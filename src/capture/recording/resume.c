@@ -1,6 +1,6 @@
 /*
- * A capture whose node was killed is continued by the next process of the node: in a
- * segment of its own behind the last whole block, each image in its part.
+ * The node's next process continues a killed one's capture: in a segment
+ * behind the last whole block, each image in its part.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,8 +16,6 @@
 #define EVENTS_MAX (UINT64_C(8) << 20)	/* behind the last checkpoint of a part */
 #define SAME_NS INT64_C(2000000000)	/* the start of a process is read anew */
 
-/* --- files ---------------------------------------------------------------- */
-
 static int
 cut_file(struct segments *o, const struct capture *c)
 {
@@ -28,8 +26,8 @@ cut_file(struct segments *o, const struct capture *c)
 }
 
 /*
- * A last file without a whole segment head is none.  The folder's owner may have a lease
- * of the file, for which nobody waits here, or have put another one in its place.
+ * A last file without a whole head is none.  Its owner may have a lease, for
+ * which nobody waits here, or have put another one there.
  */
 static int
 cut_last(struct segments *o, const struct capture *c)
@@ -102,8 +100,6 @@ resume_segments(struct segments *o, struct capture **before)
 	return err;
 }
 
-/* --- parts ---------------------------------------------------------------- */
-
 /* The last part of that image that has no end; 0: none. */
 static uint32_t
 find_part(const struct capture *c, const struct capture_part *p)
@@ -121,7 +117,6 @@ find_part(const struct capture *c, const struct capture_part *p)
 	return 0;
 }
 
-/* The totals of the part at its end, with what is missing before. */
 static int
 seek_end(struct capture *c, uint32_t no, struct capture_list **l)
 {

@@ -1,4 +1,3 @@
-/* The segments of a capture as they are written. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -73,7 +72,6 @@ stop(struct segments *o, int err, const char *what)
 	return err;
 }
 
-/* Bytes of the disk that may be taken, `ours` among what is free. */
 static uint64_t
 room_with(const struct segments *o, uint64_t ours)
 {
@@ -87,7 +85,6 @@ room_with(const struct segments *o, uint64_t ours)
 	return left > kept ? left - kept : 0;
 }
 
-/* Bytes that are reserved and not written yet, beside the room of the last blocks. */
 static uint64_t
 unwritten(const struct segments *o)
 {
@@ -95,7 +92,6 @@ unwritten(const struct segments *o)
 	    o->reserved - o->at - LAST_BYTES : 0;
 }
 
-/* The disk has less room than is to be kept free. */
 static bool
 is_short(const struct segments *o)
 {
@@ -137,7 +133,6 @@ make_room(struct segments *o, size_t len)
 	return 0;
 }
 
-/* Appends both, or nothing. */
 static int
 append(struct segments *o, const uint8_t *head, size_t head_len,
     const uint8_t *p, size_t len)
@@ -165,15 +160,12 @@ append(struct segments *o, const uint8_t *head, size_t head_len,
 	return 0;
 }
 
-/* --- segments ----------------------------------------------------------- */
-
 void
 segment_name(char out[SEGMENT_NAME], uint64_t number)
 {
 	snprintf(out, SEGMENT_NAME, "%08llu" FORMAT_SUFFIX, (unsigned long long)number);
 }
 
-/* Gives back the room that was reserved behind the last block. */
 static void
 close_file(struct segments *o)
 {
@@ -288,8 +280,6 @@ segments_is_full(const struct segments *o)
 	return o->at - o->begin >= o->segment_bytes;
 }
 
-/* --- blocks ------------------------------------------------------------- */
-
 int
 segments_block(struct segments *o, struct block_head *b, const struct bytes *payload)
 {
@@ -330,8 +320,6 @@ segments_sync(struct segments *o)
 	else if (unwritten(o) > LEAST_BYTES && room_with(o, 0) == 0)
 		give_back(o);
 }
-
-/* --- the whole ---------------------------------------------------------- */
 
 /* 1: it has something already. */
 static int

@@ -1,8 +1,7 @@
 /*
- * The writer: a bounded queue between its callers and the thread that writes.
- *
  * Messages are copied under the lock, and the thread takes the whole queue at
- * once.  Records without room are counted, and become a gap before the next ones.
+ * once.  Records without room are counted, and become a gap before the next
+ * ones.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -76,8 +75,6 @@ struct capture_writer {
 	struct capture_recording r;	/* the thread's */
 };
 
-/* --- the queue ---------------------------------------------------------- */
-
 static void
 wake_thread(struct capture_writer *w)
 {
@@ -130,8 +127,6 @@ gate_of(const struct capture_writer *w, uint32_t part)
 {
 	return part == 0 || part > w->ngates ? NULL : &w->gate[part - 1];
 }
-
-/* --- records ------------------------------------------------------------ */
 
 static struct message *
 chunk_new(struct capture_writer *w, uint32_t part, uint64_t seq)
@@ -290,8 +285,6 @@ capture_writer_lost(struct capture_writer *w, uint32_t part, uint64_t seq,
 		free(m);
 	pthread_mutex_unlock(&w->lock);
 }
-
-/* --- parts -------------------------------------------------------------- */
 
 int
 capture_writer_part(struct capture_writer *w, const struct capture_part *part,
@@ -486,8 +479,6 @@ capture_writer_end_part(struct capture_writer *w, uint32_t part, int64_t ms,
 	free(m);
 }
 
-/* --- definitions -------------------------------------------------------- */
-
 static void
 say_definition(struct capture_writer *w, enum format_kind kind, uint32_t part,
     uint64_t seq, int64_t ms, struct bytes *b)
@@ -593,8 +584,6 @@ capture_writer_stress(struct capture_writer *w, const struct capture_stress *s)
 	say(w, m);
 }
 
-/* --- the thread --------------------------------------------------------- */
-
 static struct resumed_part *
 resumed_of(const struct message *m)
 {
@@ -655,7 +644,6 @@ hear(struct capture_recording *r, const struct message *m)
 	}
 }
 
-/* Frees a written message, and counts its bytes out of the queue. */
 static void
 forget(struct capture_writer *w, struct message *m)
 {
@@ -683,7 +671,6 @@ in_ms(int ms)
 	return t;
 }
 
-/* Takes the whole queue, after a wait until there is much or something is due. */
 static struct message *
 take_queue(struct capture_writer *w, int due_ms, bool *stop)
 {

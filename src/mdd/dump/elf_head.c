@@ -1,4 +1,3 @@
-/* The head of an ELF file of any machine: its kind, base and build id. */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +12,6 @@
 #define HEADS_MAX 512		/* segments or sections to read at most */
 #define NOTES_MAX (64u << 10)
 
-/* Takes the build id out of notes in the file. */
 static void
 find_build_id(const struct elf_file *e, uint64_t at, uint64_t len,
     struct elf_head *out)

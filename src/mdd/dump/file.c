@@ -1,7 +1,4 @@
-/*
- * An mddout file: a header, and chunks with checksums.  A chunk with a wrong
- * checksum is used and reported: tables.c checks each value.
- */
+/* A chunk with a wrong checksum is used and reported: tables.c checks each value. */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -38,8 +35,6 @@ struct reading {
 	bool has_root, ended;
 	uint32_t chunks;
 };
-
-/* --- chunks --------------------------------------------------------------------- */
 
 static bool
 is_type(const struct chunk *c, const char *type)
@@ -162,8 +157,6 @@ read_chunks(struct reading *r)
 	return e;
 }
 
-/* --- what the file says of itself -------------------------------------------------- */
-
 static void
 take_line(struct dump *d, const char *key, const char *value)
 {
@@ -232,8 +225,6 @@ take_texts(struct reading *r)
 	free(maps);
 	return e;
 }
-
-/* --- the whole ------------------------------------------------------------------ */
 
 static bool
 is_mddout(const uint8_t *bytes, size_t len)

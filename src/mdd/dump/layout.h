@@ -1,6 +1,6 @@
 /*
- * layout: where the fields of a target's tables lie, by its word size, and how
- * large a table may be.
+ * layout: where the fields of a target's tables lie, by its word size, and
+ * their limits.
  */
 #ifndef MDD_DUMP_LAYOUT_H
 #define MDD_DUMP_LAYOUT_H

@@ -1,4 +1,3 @@
-/* The pieces of the target's memory that a file has. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,3 @@
-/* The model of debug data: order, totals, problems. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -86,8 +85,6 @@ dump_module(const struct dump *d, uint64_t address)
 	return i > 0 && address < d->module[i - 1].hi ? &d->module[i - 1] : NULL;
 }
 
-/* --- what follows from the tables ------------------------------------------- */
-
 struct freed {
 	uint64_t seqno;			/* of the allocation */
 	size_t at;			/* the past record */
@@ -155,8 +152,6 @@ dump_settle(struct dump *d)
 	if (d->npast > 0 && d->nrecords > 0)
 		drop_freed(d);
 }
-
-/* --- totals ----------------------------------------------------------------- */
 
 /* Addresses of the calls ascend, and so does *at, an index of ranges. */
 static bool

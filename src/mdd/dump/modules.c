@@ -1,4 +1,3 @@
-/* Mapped files with their build ids, and the ranges of the heap. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +49,6 @@ by_address(const void *a, const void *b)
 	return p->lo < q->lo ? -1 : p->lo > q->lo;
 }
 
-/* The nearest mapping of the file's beginning, at or before mapping i. */
 static const struct maps_line *
 head_of(const struct mappings *maps, size_t i)
 {
@@ -186,8 +184,8 @@ is_anonymous(const struct maps_line *m)
 }
 
 /*
- * Names a heap without a name: the first anonymous mapping behind the program that
- * has a block, and those that adjoin it.
+ * The first anonymous mapping behind the program that has a block, and those
+ * that adjoin it.
  */
 static void
 name_heap(const struct dump *d, struct mappings *maps)

@@ -1,8 +1,6 @@
 /*
- * The tables of a target: root, shards with their slabs, threads, history.
- *
- * Their data may be damaged: each address is looked up in the memory of the
- * file, which also limits each count, and no link is followed.
+ * Data may be damaged: each address is looked up in the file's memory, which
+ * limits each count, and no link is followed.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -32,9 +30,6 @@ struct tables {
 #define ROOT_ADDRESS(t, name) \
 	memory_word((t)->m, (t)->bytes + (t)->at.root.name)
 
-/* --- records ----------------------------------------------------------------- */
-
-/* A cursor in a record. */
 struct cursor {
 	const struct memory *m;
 	const uint8_t *p;
@@ -54,7 +49,6 @@ next_word(struct cursor *c)
 	return memory_word(c->m, c->p - c->m->word_bytes);
 }
 
-/* Reads time, thread and stack, if they are collected. */
 static void
 next_moment(struct cursor *c, const struct dump_source *s,
     struct dump_moment *out)
@@ -126,8 +120,6 @@ check_record(struct tables *t, uint64_t at, const char *wrong,
 	r->unsure = true;
 	dump_problem(t->d, "record at 0x%" PRIx64 ": %s", at, wrong);
 }
-
-/* --- slabs -------------------------------------------------------------------- */
 
 /* The slots of slab k below `used`, from *first on. */
 static uint64_t
@@ -284,8 +276,6 @@ read_shards(struct tables *t)
 	return e;
 }
 
-/* --- threads ------------------------------------------------------------------- */
-
 static int
 read_threads(struct tables *t)
 {
@@ -324,8 +314,6 @@ read_threads(struct tables *t)
 	}
 	return 0;
 }
-
-/* --- the history ----------------------------------------------------------------- */
 
 static bool
 is_free(uint32_t function)
@@ -399,8 +387,6 @@ read_history(struct tables *t)
 	return 0;
 }
 
-/* --- the root ---------------------------------------------------------------------- */
-
 /* False: the root cannot be used. */
 static bool
 find_order(struct tables *t)
@@ -464,7 +450,6 @@ take_root(struct tables *t)
 	n->static_bytes = ROOT_ADDRESS(t, static_bytes);
 }
 
-/* Reports a size of the root that does not fit its options. */
 static bool
 has_size(struct tables *t, const char *what, uint32_t bytes, uint32_t expected)
 {

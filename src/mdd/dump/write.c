@@ -1,4 +1,3 @@
-/* Writes mddout files: mddout(5). */
 #include <errno.h>
 #include <string.h>
 

@@ -1,6 +1,4 @@
 /*
- * An ELF core file as a source of memory, of any machine.
- *
  * A core lacks memory that is the same in a mapped file.  It is read from that
  * file if the build id in the core, at the file's beginning, is the file's.
  */
@@ -55,8 +53,6 @@ pread_some(int fd, void *out, size_t n, uint64_t at)
 	return done;
 }
 
-/* --- memory -------------------------------------------------------------------------- */
-
 static size_t
 read_segments(const struct core_file *c, uint64_t address, uint8_t *out,
     size_t n)
@@ -81,7 +77,6 @@ read_segments(const struct core_file *c, uint64_t address, uint8_t *out,
 	return done;
 }
 
-/* The nearest mapping of the file's beginning, at or before m. */
 static const struct take_mapping *
 head_of(const struct take *t, const struct take_mapping *m)
 {
@@ -95,7 +90,6 @@ head_of(const struct take *t, const struct take_mapping *m)
 	return NULL;
 }
 
-/* The core has the file's beginning, with the build id of the file on disk. */
 static bool
 is_same_file(const struct take *t, const struct take_mapping *m)
 {
@@ -152,8 +146,6 @@ core_file_read(void *arg, uint64_t address, void *out, size_t n)
 	}
 	return done;
 }
-
-/* --- segments -------------------------------------------------------------------------- */
 
 static int
 by_address(const void *a, const void *b)
@@ -225,9 +217,6 @@ each_segment(struct take *t, const uint8_t *ehdr, uint32_t type,
 	return r;
 }
 
-/* --- notes ------------------------------------------------------------------------------- */
-
-/* Sets the permissions from the file's head, at address `head`. */
 static void
 permit(const struct take *t, uint64_t address, struct take_mapping *m)
 {
@@ -258,7 +247,6 @@ permit(const struct take *t, uint64_t address, struct take_mapping *m)
 	}
 }
 
-/* The first of the sorted segments at or after the address. */
 static size_t
 segment_from(const struct take *t, size_t segments, uint64_t address)
 {
@@ -269,9 +257,8 @@ segment_from(const struct take *t, size_t segments, uint64_t address)
 }
 
 /*
- * Adds a mapped file: gives segments its path, and adds a mapping for the part
- * without segments.
- * `head` is the address of the file's beginning.
+ * Adds a mapped file: segments get its path, the rest a mapping.  `head`: the
+ * file's beginning.
  */
 static int
 add_file(struct take *t, size_t segments, struct take_mapping m,
@@ -334,7 +321,6 @@ take_files(struct take *t, const uint8_t *p, size_t len)
 	return r;
 }
 
-/* The address of the program's headers: the file mapped there is the program. */
 static void
 take_auxv(struct core_file *c, const uint8_t *p, size_t len)
 {
@@ -395,8 +381,6 @@ take_notes(struct take *t, const uint8_t *phdr)
 	free(p);
 	return r;
 }
-
-/* --- open and close -------------------------------------------------------------------- */
 
 static void
 find_program(struct take *t)

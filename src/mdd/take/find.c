@@ -1,4 +1,3 @@
-/* The address of the root of a target's debug data. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -12,8 +11,6 @@
 #define ROOT_NAME "mdd_root"
 #define SECTIONS_MAX 65536
 #define SYMBOLS_AT_ONCE 1024
-
-/* --- a symbol of an ELF file ---------------------------------------------------- */
 
 #define SYM(e, p, m) elf_field(e, p, offsetof(Elf32_Sym, m), \
 	offsetof(Elf64_Sym, m), sizeof ((Elf32_Sym *)0)->m, \
@@ -48,7 +45,6 @@ is_sought(const struct elf_file *e, const uint8_t *p, uint64_t names,
 	return true;
 }
 
-/* In the symbols of a section. */
 static bool
 find_in(const struct elf_file *e, uint64_t at, uint64_t bytes, uint64_t names,
     struct sought *s)
@@ -117,9 +113,6 @@ elf_symbol(const char *path, const char *name, uint64_t size, uint64_t *value)
 	return r;
 }
 
-/* --- the root by its symbol ------------------------------------------------------- */
-
-/* The path for opening a file that the target has mapped. */
 static void
 path_of(const struct take *t, const struct take_mapping *m, char *out,
     size_t cap)
@@ -139,7 +132,6 @@ same_build(const struct elf_head *a, const struct elf_head *b)
 	    memcmp(a->build_id, b->build_id, a->build_id_len) == 0;
 }
 
-/* The address of the symbol in the target, by the mapping of a file's beginning. */
 static bool
 symbol_in(const struct take *t, const struct take_mapping *m,
     uint64_t *address)
@@ -190,8 +182,6 @@ find_symbol(struct take *t)
 	return r;
 }
 
-/* --- the root by its magic ---------------------------------------------------------- */
-
 #define STEP ((size_t)1 << 20)
 
 static bool
@@ -216,8 +206,8 @@ search(struct take *t, uint64_t lo, uint64_t hi, uint8_t *block)
 }
 
 /*
- * The data of a file, or the .bss behind it.  In a process, nothing else is
- * read: that would make the kernel allocate pages that it does not use.
+ * A file's data, or the .bss behind it: in a process, reading more would make
+ * the kernel allocate pages.
  */
 static bool
 is_static_data(const struct take *t, size_t i)

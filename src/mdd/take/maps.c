@@ -1,4 +1,3 @@
-/* Mappings of a target. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

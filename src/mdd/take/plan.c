@@ -1,6 +1,4 @@
 /*
- * Selects the memory of a target that is copied, and copies it.
- *
  * A damaged target must not make us read too much: the slots of a shard are
  * limited to its own count of memory, and all of them to the mapped memory.
  */
@@ -46,8 +44,6 @@ take_fail(struct take *t, int error, const char *fmt, ...)
 	return error;
 }
 
-/* --- areas --------------------------------------------------------------------- */
-
 void
 take_areas_clear(struct take_areas *a)
 {
@@ -83,9 +79,8 @@ by_address(const void *a, const void *b)
 }
 
 /*
- * The most bytes that all tables may have: those of the core file, or of a
- * process twice those of its writable mappings, for it may have mapped more
- * since.
+ * The most bytes of all tables: the core's, or twice a process's writable
+ * mappings, which may grow.
  */
 static uint64_t
 table_limit(const struct take *t)
@@ -100,7 +95,6 @@ table_limit(const struct take *t)
 	return 2 * bytes + MAPPED_SINCE;
 }
 
-/* Sorts the areas, and cuts overlaps. */
 static void
 settle_areas(struct take *t, struct take_areas *a)
 {
@@ -138,9 +132,8 @@ settle_areas(struct take *t, struct take_areas *a)
 }
 
 /*
- * Reserves memory for the copy, and some more: the next plan of a running
- * process may be larger.  It uses the same pages, so they are present while the
- * process is stopped.
+ * Some more, for the next plan may be larger.  The same pages are present
+ * while the process is stopped.
  */
 static int
 reserve(struct take_areas *a)
@@ -163,7 +156,6 @@ reserve(struct take_areas *a)
 	return 0;
 }
 
-/* Copies one area, up to the first byte that cannot be read. */
 static int
 copy_area(struct take *t, struct take_areas *a, struct take_area *area,
     bool (*go_on)(struct take *))
@@ -217,8 +209,6 @@ take_copied(const struct take *t, uint64_t address, uint8_t *out, size_t n)
 	return 0;
 }
 
-/* --- numbers in the target's order ------------------------------------------------ */
-
 static uint32_t
 number32(const uint8_t *p, bool big)
 {
@@ -255,8 +245,6 @@ read_all(const struct take_source *s, uint64_t address, void *out, size_t n)
 {
 	return s->read(s->arg, address, out, n) == n;
 }
-
-/* --- the root ----------------------------------------------------------------------- */
 
 /* Checks the first words of a root.  NULL, or an error. */
 static const char *
@@ -353,8 +341,6 @@ read_root(struct take *t)
 	}
 	return check_root(t);
 }
-
-/* --- tables --------------------------------------------------------------------------- */
 
 static int
 plan_slabs(struct take *t, uint32_t i, const uint8_t *p, uint64_t limit)
@@ -457,7 +443,6 @@ plan_threads(struct take *t)
 	return e;
 }
 
-/* Plans the records that no dump has. */
 static int
 plan_history(struct take *t)
 {
@@ -578,12 +563,9 @@ take_close(struct take *t)
 	*t = (struct take){ 0 };
 }
 
-/* --- the history's next dump ------------------------------------------------------------ */
-
 /*
- * Records that are not yet written belong to the next dump, for their threads
- * may be delayed.  In the oldest eighth they are given up, so that the history
- * gets room.
+ * Unwritten records belong to the next dump, for their threads may be delayed;
+ * in the oldest eighth they are given up, so that the history gets room.
  */
 uint32_t
 take_history_next(const struct take *t)

@@ -1,11 +1,8 @@
 /*
- * A process as a source of memory.
- *
  * The first copies are made without a stop.  If root and shards are the same
  * before and after one, and no shard was in an update, the copy is of one
- * moment.  Otherwise the process is stopped by PTRACE_SEIZE and
- * PTRACE_INTERRUPT, which send no signal; the kernel resumes it when we end, in
- * whatever way.
+ * moment.  Otherwise PTRACE_SEIZE and PTRACE_INTERRUPT, which send no signal,
+ * stop the process; the kernel resumes it when we end, in whatever way.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -71,8 +68,6 @@ process_write(struct take *t, uint64_t address, const void *bytes, size_t n)
 	    (ssize_t)n ? 0 : -errno;
 }
 
-/* --- the stop --------------------------------------------------------------------- */
-
 static int64_t
 stopped_ns(const struct process *p)
 {
@@ -131,7 +126,6 @@ stop_threads(struct process *p, bool *more)
 	return r;
 }
 
-/* Removes the thread from the list if it has ended. */
 static void
 wait_for_thread(struct process *p, size_t i)
 {
@@ -173,7 +167,6 @@ wait_for_threads(struct process *p)
 	}
 }
 
-/* Returns the number of threads that have not stopped yet. */
 static size_t
 detach_arrived(struct process *p)
 {
@@ -227,15 +220,12 @@ stop(struct process *p)
 	return r;
 }
 
-/* --- the copy ---------------------------------------------------------------------- */
-
 static bool
 has_time(struct take *t)
 {
 	return stopped_ns(t->process) < STOP_NS - MARGIN_NS;
 }
 
-/* Are root and shards as in the plan? */
 static bool
 is_same(struct take *t)
 {
@@ -307,9 +297,7 @@ process_copy(struct take *t)
 	return copy_stopped(t);
 }
 
-/* --- open and close ------------------------------------------------------------------- */
-
-/* Reads a file of /proc, whose size is unknown.  Heap, or NULL and errno. */
+/* A file of /proc, of unknown size.  Heap, or NULL and errno. */
 static char *
 read_proc(pid_t pid, const char *name)
 {
@@ -357,7 +345,6 @@ refuse(struct take *t, int error)
 	    strerror(-error));
 }
 
-/* Reads one byte of the first mapping that can be read. */
 static int
 try_memory(const struct take *t)
 {

@@ -1,6 +1,6 @@
 /*
- * take: copies the memory debug data of a process or a core file into an mddout
- * file, without a debugger.
+ * take: copies the memory debug data of a process or a core file into an
+ * mddout file, without a debugger.
  *
  *	plan.c		selects and copies memory: the root, and its tables if
  *			they are plausible
@@ -13,8 +13,7 @@
  * Vocabulary
  *	source	reads memory of the target by address.
  *	area	memory to be copied: an address and its bytes.
- *	problem	a damaged place of the data, by its address.  The readable rest
- *		is copied.
+ *	problem	a damaged place, by its address.  The readable rest is copied.
  *	moved	the target changed its data during the copy.
  *
  * Example
@@ -140,23 +139,20 @@ int take_open_core(struct take *, const char *path);
 int take_open_process(struct take *, pid_t);
 void take_close(struct take *);
 
-/*
- * Finds the root. -ENOENT: there is none; -ENODATA: it is empty, for nothing is
- * collected.
- */
+/* -ENOENT: there is no root; -ENODATA: it is empty, for nothing is collected. */
 int take_find_root(struct take *);
 /* True if a root may be there: magic, byte order, version, word size, sizes. */
 bool take_root_fits(const struct take_source *, uint64_t address);
 
 /*
  * Copies all areas.  -ENOMEM; unreadable memory is a problem.  A process that
- * changes its data meanwhile is stopped, for 50 ms at most.
+ * changes its data is stopped, for 50 ms at most.
  */
 int take_copy(struct take *);
 
 /*
- * Reads root and shards, and makes the areas of the tables from them.  A second
- * call makes them again.
+ * Reads root and shards, and makes the tables' areas; a second call makes them
+ * again.
  */
 int take_plan(struct take *);
 int take_plan_heads(struct take *);
@@ -182,10 +178,7 @@ struct take_about {
 /* 0 or the error of writing. */
 int take_write(const struct take *, FILE *out, const struct take_about *);
 
-/*
- * The index at which the next dump begins: that of the next record, or of the
- * first record that is not yet written.
- */
+/* Where the next dump begins: at the next record, or at the first unwritten one. */
 uint32_t take_history_next(const struct take *);
 /* Empties the history of a process.  Errors have a sentence. */
 int take_reset(struct take *);
@@ -203,8 +196,8 @@ void core_file_close(struct core_file *);
 uint64_t core_file_bytes(const struct core_file *);	/* of the file */
 
 /*
- * The value of a symbol of an ELF file, or -ENOENT; `size` 0: any.  Errors of
- * opening it, too.
+ * The value of a symbol of an ELF file; `size` 0: any.  -ENOENT, errors of
+ * opening it.
  */
 int elf_symbol(const char *path, const char *name, uint64_t size,
     uint64_t *value);

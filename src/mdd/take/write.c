@@ -1,4 +1,3 @@
-/* Writes the copied memory as an mddout file. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

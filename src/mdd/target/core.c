@@ -1,8 +1,6 @@
 /*
- * The table of allocations and the history.
- *
- * A slot of a slab is free (ptr 0) or holds an allocation.  Hash chains lead to
- * the slot of an address; they can be made anew from the slots at any time,
+ * A slot of a slab is free (ptr 0) or holds an allocation.  Hash chains lead
+ * to the slot of an address; they can be made anew from the slots at any time,
  * which is how they grow and how a forked child repairs them.
  *
  * With several shards the lock of one is its `owner`.  A signal handler that
@@ -17,8 +15,6 @@
 
 struct mdd_root mdd_root;
 static MDD_LARGE struct mdd_shard shard[MDD_SHARDS];
-
-/* --- words that several threads see -------------------------------------- */
 
 #if MDD_SHARDS > 1
 #define LOAD(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
@@ -63,8 +59,6 @@ count(uint32_t *counter)
 #endif
 }
 
-/* --- records ------------------------------------------------------------- */
-
 /* Offsets of a record's parts.  In the history the free's lie behind it. */
 static struct {
 	unsigned actual, time, thread, stack, end;
@@ -106,7 +100,6 @@ has(enum mdd_option option)
 	return (mdd_root.options & option) != 0;
 }
 
-/* Lays out time, thread and stack, of an allocation or a free. */
 static unsigned
 lay_out(unsigned offset, unsigned *time, unsigned *thread, unsigned *stack)
 {
@@ -178,8 +171,6 @@ record_set_link(unsigned char *record, uint32_t link)
 	    (*word & ((1u << MDD_FUNCTION_BITS) - 1));
 }
 
-/* --- slabs --------------------------------------------------------------- */
-
 /* The slab of the slot; *slot becomes the index in the slab. */
 static unsigned
 slab_of(uint32_t *slot)
@@ -243,8 +234,6 @@ give_slot(struct mdd_shard *s, uint32_t slot)
 	s->free_slot = slot;
 }
 
-/* --- chains -------------------------------------------------------------- */
-
 static uint32_t
 hash(uintptr_t ptr)
 {
@@ -277,7 +266,6 @@ link_slot(struct mdd_shard *s, uint32_t slot)
 	*chain = slot;
 }
 
-/* Rebuilds all chains and the list of free slots. */
 static void
 link_all(struct mdd_shard *s)
 {
@@ -316,7 +304,7 @@ set_buckets(struct mdd_shard *s, uint32_t n)
 	return 1;
 }
 
-/* Removes the address from its chain.  Its slot + 1; 0: not listed. */
+/* Unlinks the address.  Its slot + 1; 0: not listed. */
 static uint32_t
 unlink_ptr(struct mdd_shard *s, uintptr_t ptr)
 {
@@ -343,8 +331,6 @@ unlink_ptr(struct mdd_shard *s, uintptr_t ptr)
 	return 0;
 }
 
-/* --- the history --------------------------------------------------------- */
-
 /* No dump has any of the records, and no overflow call was made for them. */
 static int
 history_is_full(uint32_t next)
@@ -368,9 +354,8 @@ tell_overflow(uint32_t next)
 static uintptr_t overflow_owner;
 
 /*
- * One thread calls the overflow function while the others wait: a debugger that
- * stops there can dump the records before one is overwritten.  0: the wait was
- * too long.
+ * One thread calls the overflow function while others wait: a debugger that
+ * stops there can dump the records. 0: the wait was too long.
  */
 static int
 wait_for_room(uint32_t next, uintptr_t self)
@@ -426,8 +411,8 @@ history_take(void)
 #endif
 
 /*
- * Claims the place for the caller: the writer of the record before may be slow.
- * A record whose link is CLAIMED is half written.  0: not in time.
+ * Claims the place: the writer of the record before may be slow.  A record
+ * whose link is CLAIMED is half written. 0: not in time.
  */
 #define CLAIMED (MDD_LINK_MASK << MDD_FUNCTION_BITS)
 
@@ -478,8 +463,6 @@ history_write(const struct event *e, unsigned char *record)
 	    ((e->index + 1) & MDD_LINK_MASK) << MDD_FUNCTION_BITS | function);
 }
 
-/* --- updates, inside a shard --------------------------------------------- */
-
 static void
 add_block(struct mdd_shard *s, const struct event *e)
 {
@@ -507,7 +490,7 @@ add_block(struct mdd_shard *s, const struct event *e)
 		set_buckets(s, s->buckets * 2);
 }
 
-/* Removes the block from its chain.  Its slot + 1; 0: not listed. */
+/* Unlinks the block.  Its slot + 1; 0: not listed. */
 static void
 end_block(struct mdd_shard *s, uint32_t slot, const struct event *e)
 {
@@ -538,8 +521,6 @@ apply(struct mdd_shard *s, const struct event *e)
 	else
 		add_block(s, e);
 }
-
-/* --- locks --------------------------------------------------------------- */
 
 enum entry {
 	ENTERED,
@@ -665,8 +646,6 @@ record_event(const struct event *e)
 	}
 	count(&mdd_root.missed);
 }
-
-/* --- threads ------------------------------------------------------------- */
 
 #if MDD_PORT_THREADS
 /* NULL: no memory. */
@@ -805,8 +784,6 @@ mdd_thread_ended(uintptr_t handle)
 }
 #endif
 
-/* --- events -------------------------------------------------------------- */
-
 static int
 describe(struct event *e, const void *ptr, enum mdd_function function,
     uintptr_t caller)
@@ -845,7 +822,6 @@ describe(struct event *e, const void *ptr, enum mdd_function function,
 	return 1;
 }
 
-/* Gives the event its number, and a free its place in the history. */
 static void
 number(struct event *e)
 {
@@ -887,10 +863,7 @@ mdd_free(const void *ptr, enum mdd_function function, uintptr_t caller)
 	record_event(&e);
 }
 
-/*
- * Removes the block from its chain but keeps its slot: before mdd_move_end(),
- * its address can already belong to another block.
- */
+/* Keeps the slot: before mdd_move_end(), its address can already be another block's. */
 void
 mdd_move_begin(struct mdd_move *m, const void *ptr,
     enum mdd_function function, uintptr_t caller)
@@ -949,8 +922,6 @@ mdd_move_end(struct mdd_move *m, int moved)
 	shard_leave(s);
 }
 
-/* --- the table, block by block ------------------------------------------- */
-
 int
 mdd_look(unsigned i, uint32_t slot, struct mdd_copy *out)
 {
@@ -994,11 +965,9 @@ mdd_thread_of(uint32_t thread)
 #endif
 }
 
-/* --- dumps by the program itself ----------------------------------------- */
-
 /*
- * A shard that is not held is stuck, or is being updated by this thread, which
- * a handler has interrupted.  Its records are valid.
+ * A shard that is not held is stuck, or in an update by this thread, which a
+ * handler has interrupted: its records are valid.
  */
 static unsigned char held[MDD_SHARDS];
 
@@ -1024,8 +993,6 @@ mdd_release(void)
 		if (held[i])
 			shard_leave(&shard[i]);
 }
-
-/* --- start and fork ------------------------------------------------------ */
 
 static int
 can(const struct mdd_opts *o)
@@ -1104,8 +1071,6 @@ mdd_forked(void)
 	}
 #endif
 }
-
-/* --- for breakpoints ----------------------------------------------------- */
 
 #ifdef __GNUC__
 #define BREAKPOINT __attribute__((noinline))

@@ -93,8 +93,6 @@ mdd_port_thread_word(void)
 	return NULL;
 }
 
-/* --- the kernel's heap ----------------------------------------------------- */
-
 #define CALLER ((uintptr_t)__builtin_return_address(0))
 
 void *__real_pvPortMalloc(size_t);

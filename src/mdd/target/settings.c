@@ -1,8 +1,6 @@
 /*
- * The settings of a start: "on,backtrace=4,history=2048,thread=off".
- *
- * Names are those of the options, in lower case.  A name without a value turns
- * its option on; history also takes a number of records.
+ * "on,backtrace=4,history=2048,thread=off": options in lower case.  A name
+ * without a value turns its option on; history also takes a number of records.
  */
 #include <string.h>
 
@@ -25,7 +23,6 @@ equals(const char *text, size_t n, const char *word)
 	return strlen(word) == n && memcmp(text, word, n) == 0;
 }
 
-/* The length up to that character, at most n. */
 static size_t
 length(const char *text, char end, size_t n)
 {

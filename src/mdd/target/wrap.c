@@ -1,7 +1,4 @@
-/*
- * Hooks for the linker's --wrap: they work with any libc, and in programs that
- * are linked statically.  libmdd(3) has the options to link with.
- */
+/* For the linker's --wrap, with any libc, also static. libmdd(3) has the options. */
 #include <stdlib.h>
 
 #include "target.h"
@@ -15,10 +12,7 @@
 #define ACTUAL(p) 0
 #endif
 
-/*
- * Calls of NAME come to WRAP(NAME) by --wrap=NAME; REAL(NAME) is the hidden
- * one.
- */
+/* Calls of NAME come to WRAP(NAME); REAL(NAME) is the hidden function. */
 #define WRAP(name) __wrap_##name
 #define REAL(name) __real_##name
 
@@ -37,7 +31,6 @@ product(size_t n, size_t size)
 }
 
 #ifndef _NEWLIB_VERSION
-/* --- the malloc family --------------------------------------------------- */
 
 void *REAL(malloc)(size_t);
 void *WRAP(malloc)(size_t);
@@ -112,16 +105,14 @@ WRAP(posix_memalign)(void **p, size_t align, size_t size)
 }
 
 #else
-/* --- newlib -------------------------------------------------------------- */
 
 /*
- * In newlib malloc() and its like call the functions below, and so does the
- * library itself.  malloc() and its like are wrapped too, so that the caller is
- * the program.
+ * In newlib malloc() and its like call the functions below, as the library
+ * does.  They are wrapped too, so that the caller is the program.
  *
  * The functions call each other: realloc() may call malloc() and free(), and
- * malloc() may free the rest of the heap's old end.  Only the outermost call is
- * an event.  newlib's own recursive lock guards the depth; a program with
+ * malloc() may free the rest of the heap's old end.  Only the outermost call
+ * is an event. newlib's own recursive lock guards the depth; a program with
  * threads defines it.
  */
 static unsigned depth;

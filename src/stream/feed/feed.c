@@ -1,4 +1,3 @@
-/* One target's feed: its areas, site numbers and the order of its records. */
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
@@ -17,8 +16,6 @@ struct stream_feed {
 	int dead;			/* the error that ended it, or 0 */
 	uint32_t due[REC_SHARDS];	/* result of stream_feed_due() */
 };
-
-/* --- site numbers ----------------------------------------------------------- */
 
 #define SITES_FIRST 1024	/* numbers that the map has room for at first */
 
@@ -115,8 +112,6 @@ sitemap_learn(struct sitemap *m, uint32_t no)
 	m->caller[no] = SITEMAP_KNOWN | caller;
 	return 0;
 }
-
-/* --- making one, ending one ------------------------------------------------- */
 
 static int
 feed_alloc(struct stream_feed **feedp, const struct stream_sink *sink,
@@ -216,8 +211,6 @@ stream_areas_close(struct stream_areas *areas)
 	reader_close_areas(areas);
 }
 
-/* --- what outlives its keeper --------------------------------------------- */
-
 #define STATE_MAGIC UINT32_C(0x506b4631) /* "PkF1" */
 
 /* The size and the version of the rings stand for the layout. */
@@ -306,8 +299,6 @@ stream_feed_is_armed(const struct stream_feed *feed)
 {
 	return !feed->reader.dormant;
 }
-
-/* --- asking the target ---------------------------------------------------- */
 
 void
 stream_feed_sites(struct stream_feed *feed, struct stream_sites *sites)
@@ -409,8 +400,6 @@ stream_feed_start_at(struct stream_feed *feed,
 {
 	order_start_at(&feed->order, tickets);
 }
-
-/* --- passes --------------------------------------------------------------- */
 
 static int
 pass_result(struct stream_feed *feed, uint64_t before, int err)

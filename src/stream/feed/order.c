@@ -1,7 +1,4 @@
 /*
- * The merge: rounds, the sources of the common ring, ranges, pairs, holes, and
- * the state that outlives a keeper.
- *
  * The fast path is a record whose ticket is due in a shard where nobody waits,
  * nothing is owed and no range is under way: one comparison.
  */
@@ -31,7 +28,6 @@ order_scripted(const struct order *o, unsigned s)
 	return o->wait[s].script != o->wait[s].script_end;
 }
 
-/* Sets a shard's due ticket and whether it is off the fast path. */
 static inline void
 order_set(struct order *o, unsigned s, uint32_t due)
 {
@@ -79,8 +75,6 @@ static int pass_ranges(struct order *, unsigned s, uint64_t addr);
 static int holes_script(struct order *);
 static void holes_end_scripts(struct order *);
 static int holes_settle(struct order *);
-
-/* --- delivery ------------------------------------------------------------ */
 
 static int64_t
 clock_ms(void)
@@ -194,15 +188,12 @@ order_lose(struct order *o, unsigned cause, uint64_t count)
 	o->sink->lost(o->arg, cause, count);
 }
 
-/* --- turns --------------------------------------------------------------- */
-
 static void
 order_ready(struct order *o, unsigned id)
 {
 	o->ready[o->nready++] = (uint16_t)id;
 }
 
-/* True if this ticket is the next of its shard to be delivered. */
 static bool
 order_turn(const struct order *o, unsigned s, uint32_t ticket)
 {
@@ -213,7 +204,6 @@ order_turn(const struct order *o, unsigned s, uint32_t ticket)
 	return w->owed == 0 && ticket == order_due(o, s);
 }
 
-/* Tickets from due up to this one are passed over: they are in flight. */
 static int
 note_owed(struct order *o, unsigned s, uint32_t ticket)
 {
@@ -353,8 +343,6 @@ run_turn(struct order *o, unsigned id, const struct rec *rec, unsigned s)
 	return 1;
 }
 
-/* --- the merge ----------------------------------------------------------- */
-
 static int
 deliver_one(struct order *o, const struct rec *rec)
 {
@@ -429,7 +417,6 @@ run_chunk(struct order *o, unsigned i)
 	return err != 0 ? err : 1;
 }
 
-/* Ring i has come further: wakes its followers if it is far enough. */
 static void
 wake_followers(struct order *o, unsigned i)
 {
@@ -459,7 +446,6 @@ follow_leader(struct order *o, unsigned i)
 	return 0;
 }
 
-/* Slots of the ring whose records are left in the chunk. */
 static unsigned
 chunk_left(const struct order *o, const struct source *src)
 {
@@ -510,7 +496,6 @@ run_ring(struct order *o, unsigned i)
 	}
 }
 
-/* Runs all that is ready, until the pass may take no more. */
 static int
 merge_sources(struct order *o)
 {
@@ -529,8 +514,6 @@ merge_sources(struct order *o)
 		err = common_offer_rest(o);
 	}
 }
-
-/* --- rounds -------------------------------------------------------------- */
 
 static uint64_t
 order_held(const struct order *o)
@@ -735,13 +718,10 @@ order_fini(struct order *o)
 	free(o->scripts.ticket);
 }
 
-/* --- the common ring ------------------------------------------------------- */
-
 /*
- * Each slot of the common ring is a source of its own, for slots are not in the
- * order of their tickets.  Two kinds of records need more order than tickets
- * give: a control record has its place among those of its thread, and the
- * frees, allocations and undos of a thread's reallocs stay in its own order.
+ * Slots of the common ring are not in ticket order: each is a source.  Two
+ * kinds of records need more order than tickets give: a control record has its
+ * place among its thread's, and a thread's reallocs stay in its own order.
  *
  * Known limits
  *	When a handler interrupts a claim before its ticket is drawn, and both are
@@ -782,10 +762,9 @@ is_realloc(const struct rec *rec)
 }
 
 /*
- * Links a record of a realloc behind its thread's last one.  A thread claims,
- * draws and publishes one by one, so its valid records have been read in the
- * order of their tickets.  Threads without an index of their own share 0 and
- * have no order of claims.
+ * Links a realloc's record behind its thread's last one.  A thread claims,
+ * draws and publishes one by one, so its valid records were read in ticket
+ * order.  Threads without an index share 0 and have no order of claims.
  */
 static void
 link_slot(struct order *o, struct common_slot *slot)
@@ -802,7 +781,6 @@ link_slot(struct order *o, struct common_slot *slot)
 	*last = (uint16_t)(slot - o->common.slot + 1);
 }
 
-/* The slot has been delivered: the one linked behind it may go. */
 static void
 unlink_slot(struct order *o, struct common_slot *slot)
 {
@@ -818,7 +796,7 @@ unlink_slot(struct order *o, struct common_slot *slot)
 		order_ready(o, (unsigned)(ORDER_COMMON + slot->next - 1));
 }
 
-/* Copies all valid slots.  One claimed and not valid may be of any shard. */
+/* One claimed and not valid may be of any shard. */
 static int
 common_read(struct order *o)
 {
@@ -945,8 +923,6 @@ common_release(struct order *o)
 	reader_claims_done(o->reader, n);
 }
 
-/* --- outliving a keeper --------------------------------------------------- */
-
 static void
 common_save(const struct order *o, struct order_state *s)
 {
@@ -1034,21 +1010,18 @@ common_resume(struct order *o, const struct order_state *s)
 	return err;
 }
 
-/* --- ranges ---------------------------------------------------------------- */
-
 /*
  * A range is one record with a ticket in each shard that it can touch.
  *
- * At the front of its source it waits for all of its tickets at once.  In each
- * shard it is noted when its ticket comes up, and the shard goes on; only API
- * records of addresses in the range wait until it has been noted everywhere and
- * delivered.
+ * At the front of its source it waits for all tickets at once.  Each shard
+ * notes it at its ticket and goes on; only API records in the range wait until
+ * it is noted everywhere and delivered.
  *
- * A thread may log a record in the range while another one draws the range's
- * tickets, and then one that the range waits for: both wait for each other.  So
- * records that have waited for a round pass their range.  It ends at their
- * address first, by a record of that address alone, and is delivered as the
- * pieces between these addresses later: each shard has its order all the same.
+ * A thread may log a record in the range while another draws the range's
+ * tickets, then one that the range waits for: both would wait.  So records
+ * that have waited for a round pass their range.  It ends at their address
+ * first, by a record of it alone, and is delivered as pieces between these
+ * addresses: each shard has its order all the same.
  */
 
 /* Puts the shards and tickets of a range into order.opened. */
@@ -1114,7 +1087,6 @@ passed_key(const struct order_range *range, uint64_t addr)
 	return (uint64_t)range->source << 48 | addr;
 }
 
-/* True if a record of addr in s waits for that range. */
 static bool
 range_holds(const struct order *o, const struct order_range *range, unsigned s,
     uint64_t addr)
@@ -1124,7 +1096,6 @@ range_holds(const struct order *o, const struct order_range *range, unsigned s,
 	    ticketmap_get(&o->passed, passed_key(range, addr)) == NULL;
 }
 
-/* True when a range that covers addr is under way and noted in s. */
 static bool
 range_covers(const struct order *o, unsigned s, uint64_t addr)
 {
@@ -1134,7 +1105,6 @@ range_covers(const struct order *o, unsigned s, uint64_t addr)
 	return false;
 }
 
-/* Delivers what a range does in [from, upto). */
 static int
 put_piece(struct order *o, unsigned id, uint64_t from, uint64_t upto)
 {
@@ -1147,7 +1117,6 @@ put_piece(struct order *o, unsigned id, uint64_t from, uint64_t upto)
 	return order_put(o, &piece);
 }
 
-/* Ends the ranges that hold addr at addr alone. */
 static int
 pass_ranges(struct order *o, unsigned s, uint64_t addr)
 {
@@ -1184,8 +1153,8 @@ compare_words(const void *a, const void *b)
 }
 
 /*
- * Delivers a range without the addresses whose records have passed it.  After an
- * error it is done again from the start: a second end finds nothing.
+ * Without the addresses whose records have passed it.  After an error it is
+ * done again: a second end finds nothing.
  */
 static int
 put_pieces(struct order *o, struct order_range *range)
@@ -1218,7 +1187,6 @@ put_pieces(struct order *o, struct order_range *range)
 	return err;
 }
 
-/* Adds the range at a source's front, not yet noted anywhere. */
 static int
 add_range(struct order *o, unsigned id, struct order_range **out)
 {
@@ -1296,7 +1264,6 @@ range_resume(struct order *o, unsigned id,
 	return 0;
 }
 
-/* Noted everywhere and delivered: sources that waited for it may go on. */
 static int
 end_range(struct order *o, unsigned id)
 {
@@ -1336,12 +1303,9 @@ range_run(struct order *o, unsigned id)
 	return (err = end_range(o, id)) != 0 ? err : 1;
 }
 
-/* --- pairs ----------------------------------------------------------------- */
-
 /*
- * The free never waits once the allocation has had its turn: nothing comes
- * between the two on their address.  So no pair is half delivered between two
- * rounds.
+ * The free never waits once the allocation had its turn: nothing comes between
+ * on their address.  So no pair is half delivered between two rounds.
  */
 
 /* Delivers the free's half, whose ticket is due or was passed over. */
@@ -1358,7 +1322,6 @@ put_free(struct order *o, const struct rec *free, unsigned s)
 	return order_put(o, free);
 }
 
-/* Delivers the free of an allocation that had been delivered alone. */
 static int
 put_late_free(struct order *o, const struct rec *pair)
 {
@@ -1371,7 +1334,6 @@ put_late_free(struct order *o, const struct rec *pair)
 	return err != 0 ? err : order_wake(o, s);
 }
 
-/* Makes the copy of an allocation that waits a pair. */
 static void
 change_copy(struct order *o, unsigned i, const struct reader_pair *pair)
 {
@@ -1421,16 +1383,13 @@ pair_run(struct order *o, const struct rec *pair, unsigned s)
 	return 1;
 }
 
-/* --- holes ----------------------------------------------------------------- */
-
 /*
- * When the merge has stopped, the records in hand are counted, and shards in
- * which an old record waits for a hole or an owed ticket get a script for the
- * rest of the round.
+ * When the merge has stopped, the records in hand are counted; shards where an
+ * old record waits for a hole or an owed ticket get a script for the round.
  *
- * Records not taken yet are peeked at for this, to decide on the order only;
- * they are copied and checked when their turn comes.  A target that changes
- * them in between stops its own stream until the next round.
+ * Records not taken are peeked at, for the order only; they are copied and
+ * checked at their turn.  A target that changes them stops its own stream
+ * until the next round.
  */
 
 typedef int ticket_fn(struct order *, unsigned s, uint32_t ticket, bool old);
@@ -1589,9 +1548,6 @@ each_in_hand(struct order *o, ticket_fn *fn)
 	return err;
 }
 
-/* --- scripts ------------------------------------------------------------- */
-
-/* True if a record from before this round is still in hand. */
 static bool
 old_waits(const struct order *o)
 {
@@ -1665,7 +1621,6 @@ collect_ticket(struct order *o, unsigned s, uint32_t ticket, bool old)
 	return 0;
 }
 
-/* Shards with an old record in hand and a hole, or an owed ticket, below it. */
 static bool
 choose_shards(struct order *o)
 {
@@ -1752,9 +1707,8 @@ holes_end_scripts(struct order *o)
 }
 
 /*
- * True for a ticket that was passed over in an earlier round, is not in hand,
- * and whose shard had no thread in flight when this round began: its thread
- * will not publish it any more.
+ * Passed over in an earlier round, not in hand, no thread in flight in its
+ * shard when this round began: it will not be published.
  */
 static bool
 is_lost(const struct order *o, const struct ticketmap_entry *e)
@@ -1788,13 +1742,10 @@ holes_settle(struct order *o)
 	return err;
 }
 
-/* --- the state that outlives a keeper -------------------------------------- */
-
 /*
- * Saved are: what is due, what is owed, which ranges are noted where, and how
- * far each source has been delivered.  Records in hand are read again, for
- * their room has not been given back; running them finds out which source waits
- * for what.
+ * Saved are: what is due and owed, which ranges are noted where, how far each
+ * source was delivered.  Records in hand are read again, for their room was
+ * not given back.
  */
 void
 order_save(const struct order *o, struct order_state *s,

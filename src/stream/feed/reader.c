@@ -1,9 +1,7 @@
 /*
- * The two areas from the keeper's side.
- *
- * The keeper never writes the ring area: it maps it read-only and waits on the
- * bell there, which a futex allows.  It reads nothing back of the second area,
- * its own, so that nothing depends on who else could write there.
+ * The keeper maps the ring area read-only and waits on the bell there, which a
+ * futex allows.  It reads nothing back of its own area: nothing depends on who
+ * else could write there.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,8 +24,6 @@
 
 /* More drops at one look than a thread could make in a year. */
 #define DROPS_MAX (UINT64_C(1) << 48)
-
-/* --- words for the target ------------------------------------------------- */
 
 static void
 wake_producers(struct reader *r, unsigned i)
@@ -118,11 +114,10 @@ reader_owner_changed(struct reader *r)
 
 /*
  * Armed first, then a millisecond that no record has yet: a thread that reads
- * that one finds the target armed.  The other way round, a thread that found
- * the target armed before could read the new millisecond, hand its block out
- * and have it freed before the word is set; the block would be listed for ever.
- * The count comes before both, so that the next keeper learns of a change not
- * saved.
+ * that one finds the target armed.  The other way round, a thread could read
+ * the new millisecond and have its block freed before the word is set: listed
+ * for ever.  The count comes before both, so that the next keeper learns of an
+ * unsaved change.
  */
 bool
 reader_arm(struct reader *r, bool armed, int64_t now_ms)
@@ -154,8 +149,6 @@ reader_sandbox(struct reader *r, enum ring_sandbox what, uint64_t looks)
 	    memory_order_relaxed);
 	atomic_store_explicit(&r->keeper->looks, looks, memory_order_release);
 }
-
-/* --- a look -------------------------------------------------------------- */
 
 static int
 look_inflight(struct reader *r, const struct ring_head *head)
@@ -207,9 +200,9 @@ leader_done(const struct reader *r, const struct reader_ring *ring)
 }
 
 /*
- * Both words may be newer than the head that was seen, and `from` newer than
- * `after`, without harm: they are written anew only when the leader is done,
- * and what a ring followed at the look before has been published at this one.
+ * Both words may be newer than the head seen, and `from` newer than `after`:
+ * they are written anew only when the leader is done, and what a ring followed
+ * at the look before is published by now.
  */
 static int
 look_after(struct reader *r, unsigned i)
@@ -310,8 +303,6 @@ reader_look(struct reader *r)
 	return 0;
 }
 
-/* --- copying records out ------------------------------------------------- */
-
 /* The one copy; each word is read exactly once. */
 static inline void
 copy_record(struct rec *to, const struct rec *from)
@@ -349,7 +340,7 @@ earliest_ms(const struct reader *r, const struct reader_ring *ring)
 	    armed_at : ring->not_before;
 }
 
-/* Restores the time and type of a told block.  False: the record is of another kind. */
+/* Restores the time and type of a told block.  False: another kind. */
 static bool
 settle_told(const struct reader *r, struct rec *rec)
 {
@@ -411,7 +402,6 @@ note_pairable(struct reader_ring *ring, uint64_t end, const struct rec *rec)
 	}
 }
 
-/* Takes the range at pos, with the slots behind it in payload. */
 static int
 take_range(struct reader *r, unsigned i, const struct rec *rec,
     struct rec *payload)
@@ -663,8 +653,6 @@ reader_wait_bell(const struct reader *r, uint32_t *told, int timeout_ms)
 	return 0;
 }
 
-/* --- sites and modules ----------------------------------------------------- */
-
 static const void *
 area_at(const struct reader *r, size_t offset)
 {
@@ -730,12 +718,10 @@ reader_module(const struct reader *r, unsigned no, struct reader_module *out)
 	return 0;
 }
 
-/* --- areas ----------------------------------------------------------------- */
-
 /*
- * A target must not move a tail or fake a heartbeat.  So an area that ends with
- * its keeper is sealed against new writable mappings.  One that outlives it
- * cannot be: stream_feed_new_persistent() says what protects that.
+ * A target must not move a tail or fake a heartbeat, so an area that ends with
+ * its keeper is sealed against new writable mappings.
+ * stream_feed_new_persistent() says what protects others.
  */
 
 #define AREA_SIZE RING_ALIGN(ring_area_size())
@@ -781,7 +767,6 @@ record_class(unsigned flags)
 	}
 }
 
-/* A memfd of `size` bytes, mapped with `prot`, then sealed with `seals`. */
 static int
 area_make(const char *name, size_t size, int prot, int seals, void **map)
 {
@@ -851,7 +836,6 @@ publish_state(struct reader *r)
 	    memory_order_release);
 }
 
-/* Initialises areas that are all zeros. */
 static void
 begin_areas(struct reader *r, void *area, void *keeper, bool no_wait)
 {
@@ -936,12 +920,9 @@ reader_close(struct reader *r)
 	reader_unmap(r);
 }
 
-/* --- areas for reuse ------------------------------------------------------ */
-
 /* Used bytes of a ring area that are zeroed; if there are more, pages are released. */
 #define CLEAR_BYTES ((size_t)256 << 10)
 
-/* Makes the ring area all zeros. */
 static bool
 clear_area(int fd)
 {
@@ -1007,8 +988,6 @@ reader_close_areas(struct stream_areas *areas)
 			close(areas->fds[i]);
 	*areas = (struct stream_areas){ .fds = { -1, -1 } };
 }
-
-/* --- outliving a keeper -------------------------------------------------- */
 
 void
 reader_hold(struct reader *r)
@@ -1137,9 +1116,8 @@ room_was_given(const struct reader *r)
 }
 
 /*
- * Two things that the dead keeper did after its save cannot be undone: a
- * millisecond stays published, and a change of `armed` has had its effect.
- * After such a change the target is disarmed.
+ * Two things done after the save cannot be undone: a published millisecond,
+ * and a change of `armed`, after which the target is disarmed.
  */
 static void
 resume_arming(struct reader *r, const struct reader_state *s)

@@ -1,15 +1,11 @@
 /*
- * wire_decode: a map into a message, in one pass.
+ * One pass, item by item through libcbor's stateless decoder, checks the map's
+ * shape (wire.h) and takes the fields' values.  Nothing recurses, allocates or
+ * keeps more than the levels of one value.
  *
- * The pass goes item by item through libcbor's stateless decoder, checks the
- * shape of the map (wire.h) and takes the values of the fields at once.
- * Nothing here recurses, allocates or keeps more than the levels of one value;
- * the work is one step for each item and each character of text.
- *
- * libcbor 0.8 takes memory for what a head announces before it looks for the
- * bytes, nests to 2,048 and, on 32 bits, cuts lengths of eight bytes: hence
- * only its decoder of single items is used, and the first byte of each item is
- * looked at before.
+ * libcbor 0.8 takes memory for what a head announces, nests to 2,048 and, on
+ * 32 bits, cuts lengths of eight bytes: so only its decoder of single items is
+ * used, and the first byte is looked at before.
  */
 #include <assert.h>
 #include <cbor.h>
@@ -45,12 +41,9 @@ struct in {
 	unsigned items;		/* seen or announced */
 };
 
-/* Keys of one map, one bit each. */
 struct keys {
 	uint8_t seen[KEYS / 8];
 };
-
-/* --- libcbor's callbacks -------------------------------------------------- */
 
 static void
 is_number(void *arg, enum item_kind kind, uint64_t n)
@@ -135,11 +128,9 @@ static const struct cbor_callbacks callbacks = {
 	.indef_break = cbor_null_indef_break_callback,
 };
 
-/* --- items, and their shape ----------------------------------------------- */
-
 /*
- * Refuses lengths and counts of eight bytes, indefinite ones, tags, floats and
- * whatever the standard has reserved, all of which libcbor must not see.
+ * libcbor must not see lengths of eight bytes, indefinite ones, tags, floats
+ * and reserved heads.
  */
 static bool
 is_legal_head(uint8_t first)
@@ -169,7 +160,6 @@ is_legal_text(const uint8_t *p, size_t len)
 	return true;
 }
 
-/* Takes n items from those that a map may have in all. */
 static int
 announce(struct in *in, uint64_t n)
 {
@@ -235,7 +225,6 @@ next_key(struct in *in, struct keys *keys, struct item *it)
 	return next_item(in, it) || check_key(keys, it) ? -EBADMSG : 0;
 }
 
-/* An array or map of a value that is skipped. */
 struct level {
 	bool map;
 	uint64_t left;		/* items to come; in a map keys and values */
@@ -274,8 +263,6 @@ skip_item(struct in *in, unsigned depth)
 	} while (n > 0);
 	return 0;
 }
-
-/* --- values ------------------------------------------------------------- */
 
 /* Values lie in the outermost map, and what is in their arrays deeper. */
 #define VALUE_DEPTH 1
@@ -511,8 +498,6 @@ get_value(struct in *in, const struct wire_field *f, struct wire_msg *m)
 	}
 }
 
-/* --- messages ----------------------------------------------------------- */
-
 #define BODY offsetof(struct wire_msg, hello)
 
 struct pass {
@@ -524,7 +509,6 @@ struct pass {
 	struct wire_msg *m;
 };
 
-/* The type is known: its body is empty. */
 static void
 begin_body(struct pass *p, uint32_t type)
 {

@@ -1,8 +1,6 @@
 /*
- * wire_encode: a message into a frame, straight into the caller's buffer.
- *
- * Everything is checked before the first byte is written; after that only
- * room can be missing.  A writer out of room stays so, and its last user asks.
+ * All is checked before the first byte is written; after that only room can be
+ * missing.  A writer out of room stays so, and its last user asks.
  */
 #include <cbor.h>
 #include <errno.h>
@@ -33,8 +31,6 @@ wire_text(const char *s)
 		t.len--;
 	return t;
 }
-
-/* --- writing items ------------------------------------------------------ */
 
 /* The result of one of libcbor's encoders: its bytes, 0 for no room. */
 static void
@@ -121,8 +117,6 @@ put_text(struct out *o, const struct wire_text *t)
 	}
 }
 
-/* --- members ------------------------------------------------------------ */
-
 static const void *
 member_of(const struct wire_msg *m, uint32_t at)
 {
@@ -190,8 +184,6 @@ is_sent(const struct wire_msg *m, const struct wire_field *f)
 	}
 }
 
-/* --- limits ------------------------------------------------------------- */
-
 static bool
 texts_are_legal(const struct wire_text *t, size_t n)
 {
@@ -249,8 +241,6 @@ check_limits(const struct wire_msg *m, const struct wire_layout *l)
 			return -EINVAL;
 	return l->check != NULL ? l->check(m) : 0;
 }
-
-/* --- writing fields ----------------------------------------------------- */
 
 static void
 put_uints(struct out *o, const char *first, size_t n, size_t size)

@@ -1,9 +1,7 @@
 /*
- * frames: the splitter of a byte stream into length-prefixed maps.
- *
- * The unread bytes lie in buf[start, start + len).  What a peer can make us
- * hold is bounded by the limit alone: one frame that is not yet whole and as
- * much again to read into, whatever length a frame announces.
+ * Unread bytes lie in buf[start, start + len).  The limit alone bounds what a
+ * peer can make us hold: one frame and as much again to read into, whatever
+ * length it announces.
  */
 #include <assert.h>
 #include <errno.h>

@@ -1,17 +1,16 @@
 /*
- * The packed answers of SITED, FRAMED, REGIONED, MARKED, TOUCHED (its ranges) and
- * MEMORIES: byte strings of
- * entries, little-endian, written and read here.
+ * Byte strings of entries, little-endian, of SITED, FRAMED, REGIONED, MARKED,
+ * TOUCHED (its ranges) and MEMORIES.
  *
  * SITED, for each site: site u32, depth u8, end u8, then depth frames u64.
  * FRAMED, for each frame: frame u64, known u8, flags u8 (bit 0 fetching),
  * offset u64, module, n u8, then n lines of function, file and line u32; a
- * text is its length u8 and that many bytes.  Beside them types, for each frame
- * that tells one: its number u8, where the type comes from u8, a text.
+ * text is its length u8 and that many bytes.  Beside them types, for each
+ * frame that tells one: its number u8, where the type comes from u8, a text.
  * REGIONED: struct packed_region.  MARKED: struct packed_mark.
  *
- * The bytes come from a stranger: no read goes beyond them, and an entry that
- * no writer of ours writes is refused.
+ * The bytes are a stranger's: no read goes beyond them, and entries that no
+ * writer writes are refused.
  */
 #include <assert.h>
 #include <endian.h>
@@ -27,8 +26,6 @@
 
 _Static_assert(RING_STACK_MAX == BASE_NELEM(((struct wire_stack *)NULL)->frame),
     "a stack of the wire has room for any of a target's");
-
-/* --- writing ------------------------------------------------------------ */
 
 struct writer {
 	uint8_t *p;
@@ -137,8 +134,6 @@ wire_told_put(uint8_t *out, size_t cap, size_t *len, uint32_t frame,
 	put_text(&w, &words->type);
 	return finish(&w, out, len);
 }
-
-/* --- taking apart ------------------------------------------------------- */
 
 struct reader {
 	const uint8_t *p;

@@ -1,12 +1,9 @@
-/* The table of messages, and checks across fields. */
 #include <errno.h>
 #include <string.h>
 
 #include "../../base/base.h"
 #include "../record.h"
 #include "table.h"
-
-/* --- across fields ------------------------------------------------------- */
 
 static int
 check_hello(const struct wire_msg *m)
@@ -177,8 +174,6 @@ check_memories(const struct wire_msg *m)
 {
 	return m->memories.rows.len % WIRE_MEMORY_SIZE == 0 ? 0 : -EINVAL;
 }
-
-/* --- the table ------------------------------------------------------------ */
 
 #define MUST true
 #define MAY false

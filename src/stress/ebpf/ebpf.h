@@ -4,10 +4,9 @@
  *	programs.c	the programs, compiled for the kernel's machine
  *	pagek-levels.c	loads them, with capabilities that pagek does not have
  *
- * ../ebpf.c starts pagek-levels and reads the counts, which lie in pages that the
- * kernel writes.  pagek-levels sends one message, and the descriptor of these pages
- * with it; it ends, and the programs with it, when the other end of its descriptor 0
- * is closed.
+ * ../ebpf.c starts pagek-levels and reads the counts, in pages that the kernel
+ * writes. pagek-levels sends one message with their descriptor; it ends, and
+ * the programs with it, when the other end of its descriptor 0 is closed.
  */
 #ifndef STRESS_EBPF_H
 #define STRESS_EBPF_H

@@ -1,8 +1,8 @@
 /*
- * pagek-levels: loads the programs of programs.c and keeps them while the program
- * that started it lives.  It takes no argument, no variable and no input; descriptor
- * 0 is a socket.  It has CAP_BPF and CAP_PERFMON as its file's capabilities, or root
- * runs it, and gives them up when the programs run.
+ * Loads programs.c and keeps the programs while its starter lives.  No
+ * argument, variable or input; descriptor 0 is a socket.  It has CAP_BPF and
+ * CAP_PERFMON as its file's capabilities, or root runs it, and gives them up
+ * when the programs run.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -53,8 +53,6 @@ say(int err, const char *fmt, ...)
 	va_end(ap);
 	return err;
 }
-
-/* --- what the programs are told ---------------------------------------------------- */
 
 /* All zones are listed, and one without pages has no first page. */
 static void
@@ -123,8 +121,6 @@ read_config(const struct btf *kernel)
 		    "3 are counted as level 1");
 }
 
-/* --- loading ------------------------------------------------------------------------ */
-
 static int
 quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
@@ -153,8 +149,8 @@ set_sizes(struct bpf_object *o, int processors)
 }
 
 /*
- * The program that ends a request's stages runs before those that begin some: none is
- * left behind.
+ * The program that ends stages runs before those that begin some: none is left
+ * behind.
  */
 static int
 attach_all(struct bpf_object *o)
@@ -191,7 +187,6 @@ refuse(int err)
 	    strerror(-err));
 }
 
-/* Returns the descriptor of the counts. */
 static int
 load(void)
 {
@@ -221,8 +216,6 @@ load(void)
 	reply.zones = config.zones;
 	return bpf_object__find_map_fd_by_name(o, "counts");
 }
-
-/* --- the other end -------------------------------------------------------------------- */
 
 static int
 send_reply(int counts)

@@ -1,10 +1,9 @@
 /*
- * Classifies each request of the kernel's page allocator when it ends, by what its
- * task did since its last request and by the free pages that its zone has then.
- *
- * These are raw tracepoints: whatever they return, other users of the event see it.
- * An interrupt's request cannot wait, so it does not end the stages of the task that
- * it interrupts; nor does one that reclaim itself makes.
+ * Classifies a request of the page allocator at its end, by what its task did
+ * since its last one and the free pages of its zone.  Raw tracepoints:
+ * whatever they return, other users see the event.  An interrupt's request
+ * cannot wait, so it does not end the stages of its task; nor does one of
+ * reclaim itself.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -53,7 +52,6 @@ struct {
 	__type(value, struct ebpf_counts);
 } counts SEC(".maps");
 
-/* The stages of a task, until its request ends. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 8192);
@@ -71,8 +69,6 @@ own_counts(void)
 
 	return bpf_map_lookup_elem(&counts, &cpu);
 }
-
-/* --- the stages of a task ------------------------------------------------------- */
 
 static __always_inline void
 change_stages(__u32 set, __u32 clear)
@@ -92,7 +88,6 @@ change_stages(__u32 set, __u32 clear)
 	}
 }
 
-/* The stages of the request that ends. */
 static __always_inline __u32
 take_stages(void)
 {
@@ -144,8 +139,6 @@ kills(void *ctx)
 	return 1;
 }
 
-/* --- the free pages of a zone ---------------------------------------------------- */
-
 static __always_inline const volatile struct ebpf_zone *
 find_zone(__u64 page)
 {
@@ -180,8 +173,6 @@ level_of_zone(__u64 page)
 	    bpf_core_field_offset(struct zone, _watermark)));
 	return available < mark[0] ? 2 : available < mark[1] ? 1 : 0;
 }
-
-/* --- a request ------------------------------------------------------------------- */
 
 SEC("raw_tp/mm_page_alloc")
 int

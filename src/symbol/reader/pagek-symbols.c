@@ -1,8 +1,6 @@
 /*
- * pagek-symbols: reads a request, answers it, until there is none.
- *
- * It limits itself before it reads the first file, so that a file that makes
- * it grow or loop for ever costs this process and nothing else.
+ * It limits itself before it reads the first file, so a file that makes it
+ * grow or loop costs this process only.
  */
 #include "reader.h"
 
@@ -60,8 +58,6 @@ limit_self(void)
 	unsetenv("DEBUGINFOD_URLS");
 }
 
-/* --- time ---------------------------------------------------------------- */
-
 static volatile sig_atomic_t seconds_left;
 static pid_t parent;
 
@@ -75,7 +71,7 @@ on_second(int sig)
 
 /*
  * For a node that is gone: it kills us earlier.  PR_SET_PDEATHSIG would also
- * tell the end of the thread that started us.
+ * tell the end of our starter's thread.
  */
 static void
 limit_time(unsigned seconds)
@@ -98,8 +94,6 @@ watch_time(void)
 	parent = getppid();
 	sigaction(SIGALRM, &sa, NULL);
 }
-
-/* --- requests ------------------------------------------------------------ */
 
 /* All of it, or false at the end of the input. */
 static bool

@@ -1,10 +1,7 @@
-/* Names of functions, and answers to requests. */
 #include "reader.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* --- names --------------------------------------------------------------- */
 
 /* A hundred bytes can stand for gigabytes: the process has limits for that. */
 
@@ -60,8 +57,6 @@ symread_demangle(const char *name)
 	free(bare);
 	return plain;
 }
-
-/* --- answers ------------------------------------------------------------- */
 
 #ifndef HAVE_ELFUTILS
 

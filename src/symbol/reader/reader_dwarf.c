@@ -1,6 +1,4 @@
 /*
- * From an address to the functions inlined there.
- *
  * libdw finds units by .debug_aranges, which clang does not write, and walks a
  * whole unit for each address.  So the ranges of units are read once, and the
  * functions of a unit at its first use.
@@ -15,8 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* --- names of functions -------------------------------------------------- */
 
 /* A function has a mangled name or a symbol, or else its name and scopes. */
 
@@ -209,8 +205,6 @@ add_ranges(Dwarf_Die *die, struct ranges *to, uint32_t what)
 	}
 }
 
-/* --- functions of a unit ------------------------------------------------- */
-
 static void
 add_function(struct unit *u, Dwarf_Die *die)
 {
@@ -274,8 +268,6 @@ index_unit(struct unit *u)
 	ranges_sort(&u->functions);
 }
 
-/* --- units --------------------------------------------------------------- */
-
 static void
 add_unit(struct dwarf_index *x, Dwarf_Die *die, Dwarf_Die *split)
 {
@@ -334,8 +326,6 @@ symread_index_free(struct dwarf_index *x)
 	ranges_fini(&x->ranges);
 	free(x);
 }
-
-/* --- the chain at an address --------------------------------------------- */
 
 /* Inlined at pc, outermost first. */
 struct chain {
@@ -398,8 +388,8 @@ copy_text(const char *text)
 }
 
 /*
- * A relative path begins at the unit's folder, which libdw may leave out; "???"
- * is its word for none.
+ * A relative path begins at the unit's folder, which libdw may leave out;
+ * "???" is its word for none.
  */
 static char *
 copy_path(struct unit *u, const char *path)
@@ -419,7 +409,6 @@ copy_path(struct unit *u, const char *path)
 	return asprintf(&whole, "%s/%s", folder, path) < 0 ? NULL : whole;
 }
 
-/* The line of the call. */
 static void
 put_call(struct unit *u, Dwarf_Die *inlined, struct symbol_line *line)
 {
@@ -432,7 +421,6 @@ put_call(struct unit *u, Dwarf_Die *inlined, struct symbol_line *line)
 		    number_of(inlined, DW_AT_call_file), NULL, NULL));
 }
 
-/* The line of the address. */
 static void
 put_line(struct unit *u, uint64_t pc, struct symbol_line *line)
 {

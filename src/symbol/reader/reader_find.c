@@ -1,4 +1,3 @@
-/* Finds the module's file, and the file with what was stripped from it. */
 #include "reader.h"
 
 #ifdef HAVE_ELFUTILS
@@ -64,8 +63,6 @@ has_build_id(int fd, const uint8_t *want, size_t len)
 	return same;
 }
 
-/* --- the module ---------------------------------------------------------- */
-
 static int64_t
 stamp_ns(const struct timespec *ts)
 {
@@ -123,8 +120,8 @@ find_vdso(const struct symbol_place *p, int *fd, struct stat *st)
 }
 
 /*
- * Where the target sees the file, perhaps in a container; where we do; and, if
- * it was unlinked or touched, the program that the target runs.
+ * Where the target sees the file, perhaps in a container; where we do; the
+ * target's program, if unlinked or touched.
  */
 enum symbol_known
 symread_module(const struct symbol_place *p, int *fd, struct stat *st)
@@ -167,9 +164,6 @@ symread_module(const struct symbol_place *p, int *fd, struct stat *st)
 	return why;
 }
 
-/* --- debug files --------------------------------------------------------- */
-
-/* CRC-32 of the whole file, as in .gnu_debuglink. */
 static bool
 checksum_is(int fd, uint32_t want)
 {
@@ -252,7 +246,6 @@ try_build_id(struct search *s, const char *root)
 	    hex);
 }
 
-/* Calls for each folder of PAGEK_SYMBOL_PATH, then for the system's. */
 static void
 each_root(struct search *s, void (*try)(struct search *, const char *root))
 {

@@ -1,4 +1,3 @@
-/* Files open in libdwfl, one module each, at the file's own addresses. */
 #include "reader.h"
 
 #ifdef HAVE_ELFUTILS
@@ -11,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* --- ranges -------------------------------------------------------------- */
 
 void
 ranges_add(struct ranges *t, uint64_t lo, uint64_t hi, uint32_t what,
@@ -87,8 +84,6 @@ ranges_fini(struct ranges *t)
 #define IMAGES_BYTES_MAX ((off_t)768 << 20)
 
 static struct image *images;	/* most recently used first */
-
-/* --- debug files --------------------------------------------------------- */
 
 static bool
 has_debug_sections(Elf *elf)
@@ -195,12 +190,9 @@ open_alt(struct image *m)
 		dwarf_setalt(m->dwarf, m->alt);
 }
 
-/* --- symbols ------------------------------------------------------------- */
-
 /*
- * Of several names for an address, the one with fewest leading underscores is
- * what programs call ("malloc", not "__libc_malloc"); then global before weak
- * before local.
+ * Of several names, the one with fewest leading underscores is what programs
+ * call ("malloc", not "__libc_malloc"); then global before weak before local.
  */
 static uint32_t
 name_rank(const char *name, unsigned binding)
@@ -265,8 +257,8 @@ end_range(struct range *r, uint64_t hi)
 }
 
 /*
- * Functions in assembler may have no size: they end at the next symbol, or with
- * the section.  Where one with a size begins, the others have no range.
+ * Functions in assembler may have no size: they end at the next symbol, or
+ * with the section, and have no range where a sized one begins.
  */
 static void
 end_sizeless(struct ranges *t, size_t first)
@@ -375,8 +367,6 @@ symread_offset(struct image *m, uint64_t offset, uint64_t *addr)
 	}
 	return false;
 }
-
-/* --- images -------------------------------------------------------------- */
 
 static void
 image_free(struct image *m)
@@ -510,7 +500,6 @@ find_image(const struct symbol_place *p, const char *fetched,
 	return NULL;
 }
 
-/* Closes the least recently used until `size` more fit. */
 static void
 make_room(off_t size)
 {

@@ -1,11 +1,10 @@
 /*
  * Types of what a plain new builds.
  *
- * A compiler writes no type on such a call, but it may write all that shows it.
- * The class is known if a constructor of it was inlined behind the call so that
+ * A compiler writes no type on such a call.  The class is known if a
+ * constructor of it was inlined behind the call so that
  *
- *	its `this` is the register in which operator new has just returned the
- *	block,
+ *	its `this` is the register in which operator new has just returned the block,
  *	the size that operator new was asked for is that of the class, and
  *	the constructor is called at the very place in the source where operator
  *	new is: that of another object in the same line has a place of its own.
@@ -63,8 +62,6 @@ is_x86_64(Dwarf_Die *unit)
 	    header.e_machine == EM_X86_64;
 }
 
-/* --- the call of operator new -------------------------------------------- */
-
 /* An attribute of one operation; false: it is another expression. */
 static bool
 read_operation(Dwarf_Die *die, unsigned attribute, Dwarf_Op *out)
@@ -121,8 +118,6 @@ take_call(Dwarf_Die *site, struct new_call *c)
 			return;
 	}
 }
-
-/* --- constructors -------------------------------------------------------- */
 
 /* True if it gets into the register with the return. */
 static bool

@@ -1,9 +1,9 @@
 /*
- * Types of what is allocated, in debug information: of a call that says what it
- * allocates, and of the template arguments of functions that allocate.
+ * Types in debug information: of a call that says what it allocates, and of
+ * template arguments of functions.
  *
- * A demangled name has all arguments of C++, in the spelling of the symbols, so
- * it comes first.  Names of Rust have parameters instead ("RawVec<T>"), and then
+ * A demangled name has all arguments of C++, in the symbols' spelling, so it
+ * comes first.  Names of Rust have parameters instead ("RawVec<T>"), and then
  * the function's DW_TAG_template_type_parameter is read.
  */
 #include "reader.h"
@@ -21,8 +21,6 @@
 #define AROUND_MAX 8		/* pointers to pointers, and so on */
 #define SIBLINGS_MAX 65536
 #define TEXT_MAX 4096
-
-/* --- texts --------------------------------------------------------------- */
 
 struct type_text {
 	char text[TEXT_MAX];
@@ -99,7 +97,6 @@ put_bounds(struct type_text *t, Dwarf_Die *array)
 
 static bool put_type(struct type_text *, Dwarf_Attribute *, unsigned around);
 
-/* A type without a name, by the type that it is made from. */
 static bool
 put_inside(struct type_text *t, Dwarf_Die *type, unsigned around)
 {
@@ -111,7 +108,6 @@ put_inside(struct type_text *t, Dwarf_Die *type, unsigned around)
 	return true;
 }
 
-/* Another name for a type that has one itself. */
 static bool
 put_alias(struct type_text *t, Dwarf_Die *type, unsigned around)
 {
@@ -167,8 +163,6 @@ symread_class_text(Dwarf_Die *class)
 
 	return put_named(&t, class) ? symbol_type_text(t.text, t.len) : NULL;
 }
-
-/* --- template arguments -------------------------------------------------- */
 
 static bool
 is_called(Dwarf_Die *die, const char *name)
@@ -253,8 +247,6 @@ symread_type(Dwarf_Die *function, const char *name, struct symbol_words *w)
 		w->type_from = SYMBOL_TYPE_TEMPLATE;
 	return true;
 }
-
-/* --- calls --------------------------------------------------------------- */
 
 static bool
 is_clang(Dwarf_Die *unit)
