@@ -781,12 +781,57 @@ perform_step(struct machine *m, const struct step *s)
 	}
 }
 
+#define CODE_ADVANCE 0x40	/* with a delta in the low six bits */
+#define CODE_ADVANCE1 0x02
+#define CODE_CFA_OFF 0x0e
+
+/*
+ * The steps of most rows: calls with arguments on the stack move rsp.  A large function
+ * has thousands of them, and for each return address the program runs from its start.
+ */
+static void
+run_common_steps(struct machine *m, struct cursor *program)
+{
+	const uint8_t *at = program->at;
+	uintptr_t left = m->pc - m->at, delta;
+	size_t size;
+
+	if (!m->begun || m->at > m->pc || m->cie->code_align != 1 ||
+	    m->now.cfa_how != CFA_REG)
+		return;
+	while (program->end - at >= 2) {
+		if (at[0] == CODE_CFA_OFF && at[1] < 0x80) {
+			m->now.cfa_off = at[1];
+			at += 2;
+			continue;
+		}
+		if (at[0] >> 6 == CODE_ADVANCE >> 6) {
+			delta = at[0] & 0x3f;
+			size = 1;
+		} else if (at[0] == CODE_ADVANCE1) {
+			delta = at[1];
+			size = 2;
+		} else {
+			break;
+		}
+		if (delta > left)
+			break;
+		left -= delta;
+		at += size;
+	}
+	m->at = m->pc - left;
+	program->at = at;
+}
+
 static void
 run_program(struct machine *m, struct cursor program)
 {
 	struct step s;
 
 	while (program.at < program.end && !m->past && !m->failed) {
+		run_common_steps(m, &program);
+		if (program.at == program.end)
+			break;
 		s = take_step(&program, m->cie);
 		if (program.bad)
 			m->failed = true;
