@@ -11,14 +11,15 @@
 #include "unwind.h"
 
 /*
- * An address that finds no slot in the first part goes into the second, so that the
- * rules of a small program lie on few pages.  An address that finds no slot there
- * either is looked up each time.
+ * An address that finds no slot in one part goes into the next, so that the rules of a
+ * small program lie on few pages.  An address that finds no slot in the last part is
+ * looked up each time.
  */
 #define FIRST (1u << 9)
+#define SECOND (1u << 12)
 #define SLOTS (1u << 15)
-#define FEW_PROBES 8
-#define PROBES (FEW_PROBES + 16)
+#define FEW_PROBES 8		/* in each part before the last */
+#define PROBES (2 * FEW_PROBES + 16)
 #define CLAIMED 1	/* no return address */
 
 struct entry {
@@ -28,7 +29,8 @@ struct entry {
 
 struct table {
 	struct entry first[FIRST];
-	struct entry second[SLOTS];
+	struct entry second[SECOND];
+	struct entry last[SLOTS];
 };
 
 /* On pages that a fork wipes: a child's modules have other numbers. */
@@ -107,8 +109,11 @@ home_slot(uintptr_t pc)
 static inline struct entry *
 entry_of(struct table *table, unsigned home, unsigned i)
 {
-	return i < FEW_PROBES ? &table->first[(home + i) % FIRST] :
-	    &table->second[(home + i - FEW_PROBES) % SLOTS];
+	if (i < FEW_PROBES)
+		return &table->first[(home + i) % FIRST];
+	home += i;
+	return i < 2 * FEW_PROBES ? &table->second[home % SECOND] :
+	    &table->last[home % SLOTS];
 }
 
 static void

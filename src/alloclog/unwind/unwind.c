@@ -37,7 +37,8 @@
 /*
  * Chains pay while half of the stacks are found among them; otherwise walks
  * from the trail are cheaper, and chains are tried in one of TRIED periods.  A
- * period is so many walks.
+ * period is so many walks.  The first one has no chains: most programs end in it, and
+ * each chain that is stored costs them memory.
  */
 #define PERIOD 256
 #define TRIED 32
@@ -293,7 +294,7 @@ judge_chains(struct stack_cache *c)
 	if (__builtin_expect(++c->walks % PERIOD != 0, 1))
 		return;
 	c->chains = (c->chains && c->hits >= PERIOD) ||
-	    c->walks / PERIOD % TRIED == 0;
+	    c->walks / PERIOD % TRIED == 1;
 	c->hits = 0;
 }
 
@@ -415,7 +416,6 @@ stack_cache_renew(struct stack_cache *c, unsigned depth, bool frees)
 		return;
 	}
 	atomic_store(&c->head.busy, 1);
-	c->chains = true;
 	c->depth = depth;
 	c->head.frees = frees;
 	/* Otherwise zeros, as new or wiped pages are. */
