@@ -43,6 +43,8 @@
 #define PERIOD 256
 #define TRIED 32
 
+#define FAR_WALKS 32	/* of a thread other than the program's first */
+
 /*
  * Slots, as words above the stack pointer, and their values.  A saved rbp and
  * the return address above it are a pair, compared as one.  The last of each
@@ -405,7 +407,7 @@ stack_forget_rules(void)
 void
 stack_cache_renew(struct stack_cache *c, unsigned depth, bool frees)
 {
-	static _Atomic bool populated;	/* inherited by forked children, most of which end soon */
+	static _Atomic bool begun;	/* by a thread of this program, or of its parent */
 	bool used = c->depth != 0;
 
 	depth = depth == 0 ? 1 :
@@ -420,11 +422,15 @@ stack_cache_renew(struct stack_cache *c, unsigned depth, bool frees)
 	c->head.frees = frees;
 	/* Otherwise zeros, as new or wiped pages are. */
 	if (!c->known) {
-		walker_begin(&c->walker, atomic_load(&rules_generation));
+		bool first = !atomic_exchange(&begun, true);
+
+		/* Most forked children, and many threads, end soon. */
+		if (first)
+			call_populate(c, (size_t)((char *)&c->walker.memo[
+			    MEMO_SETS_FIRST] - (char *)c));
+		walker_begin(&c->walker, atomic_load(&rules_generation),
+		    first ? 0 : FAR_WALKS);
 		c->chains_used = CHAINS_FIRST - 1;
-		if (!atomic_exchange(&populated, true))
-			call_populate(&c->walker.near,
-			    sizeof(c->walker.near));
 		c->generation = c->walker.near.generation;
 		c->known = true;
 	}

@@ -436,7 +436,8 @@ is_near(const struct walker *w, const struct level *l)
 {
 	const struct mapped *m = &w->mapped;
 
-	return l->sp - m->stack_lo < m->stack_hi - m->stack_lo &&
+	return w->far_left == 0 &&
+	    l->sp - m->stack_lo < m->stack_hi - m->stack_lo &&
 	    l->sp % WORD == 0 && near_may(l->pc) &&
 	    (l->flags & (LEVEL_EXACT | LEVEL_RBP_LOST)) == 0;
 }
@@ -514,7 +515,7 @@ walk_far(struct walk *k, unsigned depth)
 	enum ring_end end;
 	struct rule r;
 
-	end = level_rule(&w->near, l, &r);
+	end = level_rule(w->far_left == 0 ? &w->near : NULL, l, &r);
 	l->sum = mixed(level_frame(l));
 	if (end != 0)
 		return end;
@@ -605,6 +606,8 @@ walker_walk(struct walker *w, uintptr_t frame, unsigned depth,
 		depth = 1;
 	mapped_begin(&w->mapped, frame);
 	walk_levels(&k, frame, depth);
+	if (__builtin_expect(w->far_left != 0, 0))
+		w->far_left--;
 	if (w->near.generation != generation)
 		return 0;
 	depth = k.n + (k.join < TRAIL ? k.verified : 0);
@@ -615,8 +618,9 @@ walker_walk(struct walker *w, uintptr_t frame, unsigned depth,
 }
 
 void
-walker_begin(struct walker *w, uint32_t generation)
+walker_begin(struct walker *w, uint32_t generation, uint32_t far)
 {
+	w->far_left = far;
 	w->trail_at = TRAIL;
 	w->near.generation = generation;
 	w->memo_sets = MEMO_SETS_FIRST - 1;

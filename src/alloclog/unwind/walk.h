@@ -110,6 +110,7 @@ struct walker {
 	uint64_t power;			/* ... and FACTOR to its power */
 	uint32_t memo_sets;		/* sets in use - 1 */
 	uint32_t memos;			/* memos that were stored so far */
+	uint32_t far_left;		/* walks to come that use no near rules */
 	struct level trail[TRAIL];
 	struct rules_near near;
 	_Alignas(64) memo memo[MEMO_SETS][MEMO_WAYS];	/* the latest first */
@@ -129,8 +130,8 @@ walker_count_memo(struct walker *w)
 		w->memo_sets = 2 * w->memo_sets + 1;
 }
 
-/* Begins with zeros. */
-void walker_begin(struct walker *, uint32_t generation);
+/* Begins with zeros; the first walks use no near rules, which lie on many pages. */
+void walker_begin(struct walker *, uint32_t generation, uint32_t far);
 
 /* Forgets the thread, whose stack is gone; not rules and memos. */
 static inline void
