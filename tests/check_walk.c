@@ -75,7 +75,7 @@ up(void)
 	(void)dl_iterate_phdr(take_addresses, NULL);
 	ck_assert_uint_gt(n_pcs, PCS / 4);
 	w = pages(sizeof(*w));
-	walker_begin(w, atomic_load(&rules_generation));
+	walker_begin(w, atomic_load(&rules_generation), 0);
 	/* With nothing beside it: what lies there would change by itself. */
 	guarded = pages(WORDS * sizeof(*stack) + 2 * GUARD);
 	stack = (uintptr_t *)(guarded + GUARD);
