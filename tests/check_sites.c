@@ -57,7 +57,7 @@ stands(struct ring_area *area, uint32_t no, uint64_t n, unsigned depth,
 
 /* --- stacks -------------------------------------------------------------- */
 
-CASE("stacks");
+CASE("stacks", .seconds = 60);
 
 TEST(nothing_is_put_without_an_area)
 {
