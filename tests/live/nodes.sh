@@ -165,6 +165,10 @@ misses() {
 }
 rule "a number that is one off" misses 0592 'did you mean 0590, linac-a?'
 rule "a name that is mistyped" misses lianc-a 'did you mean linac-a'
+no_process() {
+	misses 0001 . && ! grep 'pid:' "$tmp/err"
+}
+rule "a number that begins with 0 is not taken for a process" no_process
 rule "the number of a live process" misses $target "did you mean pid:$target?"
 
 no_table() {

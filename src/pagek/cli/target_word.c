@@ -316,7 +316,9 @@ refuse_number(const struct nodes_table *table, const struct node_word *nw,
 	const struct nodes_entry *near;
 	pid_t pid;
 
-	if (nodes_parse_pid(nw->name, &pid) && is_alive(pid))
+	/* 0592 is meant as a node even where a process has the number 592. */
+	if (nw->name[0] != '0' && nodes_parse_pid(nw->name, &pid) &&
+	    is_alive(pid))
 		return words_fail(w, PAGEK_NO_TARGET, "no node has the number %s: "
 		    "did you mean pid:%ld?", nw->name, (long)pid);
 	near = nodes_table_nearest(table, nw->name);
