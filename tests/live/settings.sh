@@ -102,10 +102,10 @@ rule "keys do what the file says, and bar and help tell so" bound
 
 coloured() {
 	printf '[colors]\ncursor = white on blue\n' >"$config"
-	page --color=always && keys j &&
+	page --color=always && wait_for '^008e6628' && keys j &&
 	    until_true 10 sh -c \
 		"tmux -u -S '$tmp/tmux' capture-pane -e -p -t p | grep -q '\[.*44m'" &&
-	    leave && page --color=never && keys j &&
+	    leave && page --color=never && wait_for '^008e6628' && keys j &&
 	    until_true 10 sh -c \
 		"tmux -u -S '$tmp/tmux' capture-pane -e -p -t p | grep -q '\[7m'" &&
 	    ! t capture-pane -e -p -t p | grep -q '44m' && leave
