@@ -27,6 +27,17 @@ XDG_CONFIG_HOME=$tmp/config
 XDG_STATE_HOME=$tmp/state
 export XDG_RUNTIME_DIR XDG_CONFIG_HOME XDG_STATE_HOME
 unset PAGEK_CONFIG
+# python3 may be a script that starts many programs each time: then the next one that
+# is none comes before it.
+for folder in $(echo "$PATH" | tr : ' '); do
+	if [ -x "$folder/python3" ] && [ "$(head -c 2 "$folder/python3")" != "#!" ]; then
+		[ "$folder/python3" = "$(command -v python3)" ] || {
+			mkdir "$tmp/interpreter" && ln -s "$folder/python3" "$tmp/interpreter"
+			PATH=$tmp/interpreter:$PATH
+		}
+		break
+	fi
+done
 passed=0
 failed=0
 trap 'rm -rf "$tmp"' EXIT
@@ -48,13 +59,15 @@ skip() {
 	echo "skipped - $1"
 }
 
+# Half a second long each 50 ms, then each 100: a look starts some programs.
 until_true() {
-	polls=$(($1 * 20))
+	naps=$(($1 * 10))
+	looks=0
 	shift
 	while ! "$@" >/dev/null 2>&1; do
-		polls=$((polls - 1))
-		[ "$polls" -gt 0 ] || return 1
-		sleep 0.05
+		looks=$((looks + 1))
+		[ "$looks" -lt $((naps + 5)) ] || return 1
+		[ "$looks" -gt 10 ] && sleep 0.1 || sleep 0.05
 	done
 }
 
