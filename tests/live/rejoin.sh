@@ -6,7 +6,8 @@ set -u
 . "$(dirname "$0")/lib.sh"
 
 rejoin() {
-	timeout 300 python3 "$top/tests/live/rejoin.py" "$B" "$@" 2>"$tmp/said"
+	timeout 300 python3 "$top/tests/live/rejoin.py" "$B" "$@" 2>"$tmp/said" ||
+	    { tail -n 5 "$tmp/said"; return 1; }
 }
 rule "eight threads go over to each new node; its list and counts are exact" \
     rejoin "rounds:${ROUNDS:-2}:8:0"
