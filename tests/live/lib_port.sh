@@ -3,9 +3,13 @@
 # on_each SUITE...	gets, builds and runs these linked suites, a line for each;
 #			$usable has the machines that could be had.
 # $machines		the machines; port.sh takes i386, long_port.sh both.
+# $whole		set: pagek and its node are built as well, by long_port.sh.
 
 machines=${MACHINES:-i386}
+whole=${MACHINES:+yes}
 usable=
+# The rooms without which suites of streams, lists and the wire link.
+above='PAGEK= NODES= EXPORT= PROFILE= MDD= SYMBOL= USAGE= STRESS= FILTER= ALLOCP='
 
 # Both have 32 bits, and emulators say yes to what only the kernel does; see
 # tests/harness.h.
@@ -40,16 +44,15 @@ programs() {
 	done
 }
 
-# Gets libraries and builds pagek, its node and the suites named.
+# Gets libraries and builds the suites named, and the whole if it is asked for.
 prepare() {
 	machine=$1
 	shift
+	build=$B/port/$machine/build
+	[ -n "$whole" ] && what="$build/pagek $build/pageknode" || what=$above
 	"$top/tests/port" libs "$machine" &&
 	    "$top/tests/port" make "$machine" -s CFLAGS='-O1 -g1 -Werror' COLD=-O0 \
-		SUITES="$(echo $(rows "$@"))" \
-		"$B/port/$machine/build/pagek" \
-		"$B/port/$machine/build/pageknode" \
-		$(programs "$B/port/$machine/build" "$@")
+		SUITES="$(echo $(rows "$@"))" $what $(programs "$build" "$@")
 }
 
 # What Check's last line counts, as in tests/check; the time is a hang limit.
@@ -93,7 +96,7 @@ on_each() {
 			skip "$(tail -n 1 "$tmp/$machine.log")"
 			continue
 		fi
-		rule "$machine: pagek and its tests build without a warning" \
+		rule "$machine: ${whole:+pagek and its }tests build without a warning" \
 		    built $machine
 		[ "$(cat "$tmp/$machine.status")" = 0 ] || continue
 		usable="$usable $machine"
