@@ -5,7 +5,7 @@
 #include "../src/capture/recording/recording.h"
 #include "capture_rig.h"
 
-#define EVENTS 100000
+#define EVENTS ((size_t)check_rounds(96000))
 
 static void
 same_event(const struct capture_event *e, const struct rec *r, uint64_t seq,

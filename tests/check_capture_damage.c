@@ -432,7 +432,7 @@ try_flip(size_t p, size_t at, unsigned bit)
 /* Bytes 44 to 59 of a segment's head are zeros that nobody reads. */
 TEST(a_bit_that_is_flipped_is_never_a_wrong_record)
 {
-	bool full = getenv("CHECK_LONG") != NULL;
+	bool full = check_is_long();
 
 	for (size_t p = 0; p < places; p++)
 		for (size_t at = place[p].at; at < place[p].end; at += stride())
@@ -823,7 +823,7 @@ CASE("killed", .setup = begin_killed, .teardown = end, .seconds = 600);
 
 TEST(a_killed_writer_leaves_a_file_of_whole_blocks)
 {
-	int rounds = getenv("CHECK_LONG") != NULL ? 1000 : check_rounds(30);
+	int rounds = check_is_long() ? 1000 : check_rounds(30);
 
 	for (int i = 0; i < rounds; i++)
 		kill_once();

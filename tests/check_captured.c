@@ -181,7 +181,7 @@ TEST(an_export_has_the_totals_of_its_moment)
 	}
 	rig_finish(w);
 	c = rig_open(rig_path);
-	for (int i = 0; i < 30; i++)
+	for (int i = 0; i < check_rounds(30); i++)
 		check_moment(part, &(struct capture_when){ .at = CAPTURE_AT_SEQ,
 		    .seq = 1 + any(EVENTS) });
 	check_moment(part, &(struct capture_when){ .at = CAPTURE_AT_PEAK });

@@ -509,7 +509,7 @@ LOOP_TEST(overwritten_tables_end, 0, 4)
 	start_rig(_i, ALL_OPTIONS, 1);
 	fill(40, 9);
 	rig_end(rig);
-	for (size_t at = 16; at + 8 < rig->len; at += 3 * (size_t)check_stride(5)) {
+	for (size_t at = 16; at + 8 < rig->len; at += 3 * (size_t)check_stride(11)) {
 		uint8_t saved[8];
 
 		memcpy(saved, rig->bytes + at, 8);

@@ -329,6 +329,11 @@ TEST(records_that_pass_a_range_without_end_are_held_back)
 	const unsigned all = ORDER_PASSES + 10000;
 	uint32_t tickets[REC_SHARDS], first = hand_draw(s), next = hand_draw(s);
 
+	if (check_is_shortened()) {	/* it takes all passes that there are */
+		rig_free(rig);
+		return;
+	}
+
 	for (unsigned k = 0; k < REC_SHARDS; k++)
 		tickets[k] = hand_draw(k);
 	hand_write(&b, REC_ALLOC, last, next);

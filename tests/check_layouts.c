@@ -131,7 +131,7 @@ check_some_sizes(void)
 	size_t i, k;
 	int cols;
 
-	for (cols = 1; cols <= 140; cols += cols < 45 ? check_stride(2) : 3)
+	for (cols = 1; cols <= 140; cols += cols < 45 ? check_stride(2) : check_is_shortened() ? 11 : 3)
 		for (i = 0; i < BASE_NELEM(some_rows); i++)
 			check_size(cols, some_rows[i]);
 	for (k = 0; k < BASE_NELEM(wide); k++)
@@ -208,7 +208,7 @@ TEST(cursor_at_the_end_is_in_sight_at_every_size)
 		page.layout = layouts[l];
 		for (cols = PAGE_MIN_COLS; cols <= 140; cols += 7)
 			for (rows = PAGE_MIN_ROWS; rows <= 60;
-			    rows += check_stride(5)) {
+			    rows += check_stride(11)) {
 				compose(cols, rows);
 				page_move_to(&page, UINT64_MAX);
 				check_size(cols, rows);
@@ -233,7 +233,7 @@ LOOP_TEST(what_the_page_says_leaves_the_size_as_it_is, 0,
 	set_name(names[_i]);
 	for (l = 0; l < BASE_NELEM(layouts); l++) {
 		page.layout = layouts[l];
-		for (int cols = 1; cols <= 140; cols += check_stride(3))
+		for (int cols = 1; cols <= 140; cols += check_stride(7))
 			for (size_t i = 0; i < BASE_NELEM(some_rows); i++) {
 				compose(cols, some_rows[i]);
 				assert_fits(cols, some_rows[i]);

@@ -99,12 +99,13 @@ toggle(unsigned i, size_t size)
 
 LOOP_TEST(the_table_is_what_a_plain_array_holds, 0, BASE_NELEM(sizes))
 {
+	const unsigned toggles = (unsigned)check_rounds(200000);
 	unsigned i, n = 0;
 
 	start(sizes[_i].options, sizes[_i].levels, 64);
 	memset(known, 0, sizeof known);
 	srandom(3);
-	for (i = 0; i < 200000; i++)
+	for (i = 0; i < toggles; i++)
 		toggle((unsigned)random() % BLOCKS,
 		    1 + (size_t)random() % 10000);
 	for (i = 0; i < BLOCKS; i += 37)
@@ -112,7 +113,7 @@ LOOP_TEST(the_table_is_what_a_plain_array_holds, 0, BASE_NELEM(sizes))
 	for (i = 0; i < BLOCKS; i++)
 		n += known[i].size != 0;
 	ck_assert_uint_eq(listed(), n);
-	ck_assert_uint_eq(mdd_root.seqno, 200000);
+	ck_assert_uint_eq(mdd_root.seqno, toggles);
 	ck_assert_uint_eq(mdd_root.missed + mdd_root.unknown +
 	    mdd_root.replaced, 0);
 }
@@ -322,7 +323,7 @@ TEST(eight_threads_leave_the_right_table)
 
 	start(ALL, 1, 1000);
 	/* Two for each turn: 10^7 in a long check. */
-	events_each = getenv("CHECK_LONG") != NULL ? 625000 : 50000;
+	events_each = check_is_long() ? 625000 : 50000;
 	memset(place, 0, sizeof place);
 	for (i = 0; i < THREADS; i++)
 		ck_assert_int_eq(pthread_create(&t[i], NULL, work,

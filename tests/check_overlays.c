@@ -108,7 +108,7 @@ LOOP_TEST(no_word_or_number_is_cut, 0,
 	if (_i >= 5)
 		rig_cycle();
 	learn();
-	for (cols = PAGE_MIN_COLS; cols < 160; cols++) {
+	for (cols = PAGE_MIN_COLS; cols < 160; cols += check_stride(3)) {
 		/* The picture contains the age of the last answer. */
 		if (_i >= 5)
 			rig_cycle();

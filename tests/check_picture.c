@@ -167,7 +167,7 @@ LOOP_TEST(no_line_is_wider_than_the_terminal, 1, 301)
 	int cols = _i;
 	size_t l;
 
-	if (_i > 40 && _i % check_stride(3) != 0)
+	if (_i > 40 && _i % check_stride(7) != 0)
 		return;
 	page.medium = PAGE_SCREEN;
 	page.numbers.hz = 15;

@@ -896,7 +896,7 @@ TEST(a_dead_process_and_anothers_files_are_told_apart)
 
 CASE("threads", .setup = start, .teardown = stop, .seconds = 60);
 
-#define PERIODS check_rounds(20000)
+#define PERIODS (check_is_long() ? 20000 : check_rounds(12000))
 #define WIDE_NODES 64		/* a long set takes longer to write */
 
 static atomic_bool written;

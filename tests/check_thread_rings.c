@@ -396,7 +396,7 @@ TEST(nothing_is_lost_when_handlers_change_rings_too)
 /* --- several threads, each in its own order ------------------------------------- */
 
 #define CROWD 4
-#define CROWD_ROUNDS (RIG_SLOW ? 300 : 1500)
+#define CROWD_ROUNDS (RIG_SLOW ? 300 : check_is_long() ? 1500 : 600)
 
 static struct crowd {
 	struct rig *rig;
@@ -562,7 +562,7 @@ step(int sig)
 #ifdef SANITIZED
 #define STRIDE 5
 #else
-#define STRIDE 1
+#define STRIDE (check_is_long() ? 1 : 3)
 #endif
 
 #define STEP_BEGIN() __asm__ volatile("subq $128, %%rsp; pushfq; " \
@@ -606,7 +606,7 @@ LOOP_TEST(an_event_that_is_interrupted_anywhere_is_logged_once, 0, 2)
 
 	ck_assert_int_eq(sigaction(SIGTRAP, &sa, NULL), 0);
 	while (interrupted_at(at, _i == 0))
-		at += STRIDE * (unsigned)check_stride(13);
+		at += (unsigned)(STRIDE * check_stride(13));
 	ck_assert_uint_gt(at, 20);
 }
 #endif

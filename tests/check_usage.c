@@ -317,7 +317,8 @@ TEST(eight_threads_are_counted_exactly)
 {
 	struct work work[THREADS];
 	/* 32 operations each time. */
-	unsigned long pairs = (unsigned long)check_events(312500);
+	unsigned long pairs = (unsigned long)check_events(
+	    (unsigned)check_rounds(312500));
 	struct usage_row row;
 
 	for (unsigned i = 0; i < THREADS; i++) {
@@ -371,7 +372,9 @@ TEST(threads_that_have_ended_stay_counted)
 	ck_assert_int_eq(row.max, 1);
 }
 
-static struct T *_Atomic passed;
+/* Many slots, because each wait gives the processor to whoever else wants it. */
+#define SLOTS 64u
+static struct T *_Atomic passed[SLOTS];
 #define PASSED 100000
 
 static void *
@@ -380,14 +383,14 @@ consume(void *arg)
 	for (unsigned i = 0; i < PASSED; i++) {
 		struct T *t;
 
-		while ((t = atomic_exchange(&passed, NULL)) == NULL)
+		while ((t = atomic_exchange(&passed[i % SLOTS], NULL)) == NULL)
 			sched_yield();
 		xfree(struct T, t);
 	}
 	return arg;
 }
 
-/* One thread allocates all and the other frees all: at most two at once. */
+/* One thread allocates all and the other frees all: few at once. */
 TEST(max_is_within_a_grain_a_thread_of_the_peak)
 {
 	struct usage_row row;
@@ -397,7 +400,8 @@ TEST(max_is_within_a_grain_a_thread_of_the_peak)
 	for (unsigned i = 0; i < PASSED; i++) {
 		struct T *t = xalloc(struct T), *none = NULL;
 
-		while (!atomic_compare_exchange_weak(&passed, &none, t)) {
+		while (!atomic_compare_exchange_weak(&passed[i % SLOTS],
+			   &none, t)) {
 			none = NULL;
 			sched_yield();
 		}
@@ -407,7 +411,7 @@ TEST(max_is_within_a_grain_a_thread_of_the_peak)
 	ck_assert_int_eq(row.allocd, PASSED);
 	ck_assert_int_eq(row.freed, PASSED);
 	ck_assert_int_ge(row.max, 1);
-	ck_assert_int_le(row.max, 2 + 64 * 5);
+	ck_assert_int_le(row.max, SLOTS + 2 + 64 * 5);
 }
 
 static atomic_bool stop;

@@ -164,22 +164,29 @@ harness_print_seed(const char *file, int line)
 	(harness_print_seed(file, line), \
 	_ck_assert_failed(file, line, __VA_ARGS__))
 
-/* True under a sanitizer and with CHECK_SHORT; false with CHECK_LONG. */
+/* make check-long sets CHECK_LONG. */
+static inline bool
+check_is_long(void)
+{
+	return getenv("CHECK_LONG") != NULL;
+}
+
+/* True under a sanitizer and with CHECK_SHORT; false in the long check. */
 static inline bool
 check_is_shortened(void)
 {
 #ifdef SANITIZED
-	return getenv("CHECK_LONG") == NULL;
+	return !check_is_long();
 #else
-	return getenv("CHECK_SHORT") != NULL && getenv("CHECK_LONG") == NULL;
+	return getenv("CHECK_SHORT") != NULL && !check_is_long();
 #endif
 }
 
-/* The rounds of a random loop: a third of them in shortened tests. */
+/* The rounds of a random loop: a sixth of them in shortened tests. */
 static inline int
 check_rounds(int all)
 {
-	return check_is_shortened() ? (all + 2) / 3 : all;
+	return check_is_shortened() ? (all + 5) / 6 : all;
 }
 
 /*
