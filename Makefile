@@ -82,12 +82,14 @@ MACHINE := $(strip $(shell printf '\043ifdef __LP64__\nlp64\n\043endif\n\043if \
 # Levels that tests/check adds to CFLAGS.  COLD is for rooms in which tests spend
 # no time: with -O0 a sanitized room compiles in half the time with gcc and in a
 # third with clang, and nothing is optimised away before the sanitizer looks.
-# TESTED is for the files of the tests.
+# WARM is for the node, and TESTED for the files of the tests.
 COLD ?=
+WARM ?= $(COLD)
 TESTED ?= $(COLD)
 $B/tests/check_%.o: LEVEL = $(TESTED)
-$(foreach room,allocp export filter mdd nodes pagek profile symbol,$B/src/$(room)/%.o): \
+$(foreach room,allocp export filter mdd pagek profile symbol,$B/src/$(room)/%.o): \
 	LEVEL = $(COLD)
+$B/src/nodes/%.o: LEVEL = $(WARM)
 # Captures are read by millions of events, and tables are looked at whole in
 # each step of this test.
 $B/src/capture/%.o $B/tests/check_blklist_hash.o: LEVEL =
