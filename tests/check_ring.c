@@ -249,6 +249,29 @@ TEST(the_bell_rings_at_each_quarter_that_is_not_drained)
 	ck_assert_uint_eq(atomic_load(&p.ring->dropped), 0);
 }
 
+/* As those between the looks of a thread whose keeper asks it for something. */
+TEST(a_few_records_in_a_moment_do_not_delay_the_next_look)
+{
+	struct rig *rig = rig_attached(false);
+	static struct producer p;
+	struct timespec now;
+
+	produce_open(&p, (uint32_t)gettid());
+	for (unsigned n = 0; n < 40; n++) {
+		uint64_t head = atomic_load(&p.ring->head);
+
+		produce_alloc(&p, rig_addr(n), 16, 0, TYPE_MALLOC, 0, 0);
+		ck_assert_int_eq(clock_gettime(CLOCK_MONOTONIC_COARSE, &now), 0);
+		p.looked_at = head;
+		p.looked_ms = (uint32_t)(now.tv_sec * 1000 +
+		    now.tv_nsec / 1000000) | 1;
+		p.limit = head + 1;
+		produce_alloc(&p, rig_addr(n + 100), 16, 0, TYPE_MALLOC, 0, 0);
+		ck_assert_uint_le(p.limit - head, 32);
+	}
+	rig_free(rig);
+}
+
 TEST(an_address_that_is_too_far_is_counted_and_draws_no_ticket)
 {
 	struct stage st = stage_open(RING_KEEPER_READY);

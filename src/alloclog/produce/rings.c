@@ -592,7 +592,8 @@ usable_records(const struct claim *c)
 
 /*
  * Records until the next look: as many as in the last LOOK_MS, so that quiet threads
- * notice a dead keeper as soon as others.
+ * notice a dead keeper as soon as others.  A few records in a moment, as between the looks
+ * of one that a keeper has asked for something, tell no rate.
  */
 static uint64_t
 look_pace(const struct claim *c, struct producer *p)
@@ -605,6 +606,8 @@ look_pace(const struct claim *c, struct producer *p)
 	if (p->looked_ms != 0) {
 		int32_t ms = (int32_t)((uint32_t)now - p->looked_ms);
 
+		if (n < LOOK_FIRST && ms < LOOK_MS)
+			return LOOK_FIRST - n;
 		records = ms <= 0 ? UINT64_MAX : n * LOOK_MS / (uint32_t)ms;
 	}
 	p->looked_at = c->at;
