@@ -329,6 +329,11 @@ no_count() {
 	"$pagek" stress --only=2147483646 --format json >"$tmp/out" 2>"$tmp/err"
 	[ $? != 0 ] && [ ! -s "$tmp/out" ] && grep -q '^pagek: ' "$tmp/err" ||
 	    return 1
+	"$pagek" stress --only=2147483646 --count 1 --format json >"$tmp/out" \
+	    2>"$tmp/err"
+	[ $? = 1 ] && [ ! -s "$tmp/out" ] &&
+	    grep -qx 'pagek: there is no process 2147483646' "$tmp/err" ||
+	    return 1
 	setpriv --reuid=65534 --clear-groups "$pagek" stress \
 	    --only=command --format json -- true >"$tmp/out" 2>"$tmp/err"
 	[ $? = 1 ] && ! grep -q Assertion "$tmp/err"

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -338,6 +339,10 @@ batch_stress_group(const struct batch_stress *b)
 int
 batch_stress_of_process(struct batch_stress *b, pid_t pid, bool on_exec)
 {
+	if (kill(pid, 0) < 0 && errno == ESRCH) {
+		complain("there is no process %d", (int)pid);
+		return PAGEK_FAILED;
+	}
 	if (stress_of_process(b->files, pid, on_exec) == 0)
 		return PAGEK_OK;
 	complain("cannot count the requests of process %d alone: %s", (int)pid,

@@ -852,6 +852,21 @@ open_output(const struct options *o)
 	    output_open(o->output);
 }
 
+static bool
+put_all(struct look *l, uv_loop_t *loop, int *status)
+{
+	const struct options *o = l->o;
+
+	if (o->argv != NULL)
+		return put_command(l, status);
+	if (l->pid != 0 && !attach(l, l->pid, false))
+		return false;
+	begin_document(l, batch_stress_kernel(l->stress));
+	if (o->check.baseline != NULL)
+		return put_compared(l);
+	return stress_repeats(o) ? put_repeatedly(l, loop) : put_spent(l, NULL);
+}
+
 int
 cmd_stress(const struct options *o, uv_loop_t *loop)
 {
@@ -880,18 +895,7 @@ cmd_stress(const struct options *o, uv_loop_t *loop)
 	}
 	if (o->argv == NULL && o->stress.only != NULL)
 		l.pid = (pid_t)strtol(o->stress.only, NULL, 10);
-	if (o->argv == NULL)
-		begin_document(&l, batch_stress_kernel(l.stress));
-	if (o->argv != NULL)
-		good = put_command(&l, &status);
-	else if (l.pid != 0 && !attach(&l, l.pid, false))
-		good = false;
-	else if (o->check.baseline != NULL)
-		good = put_compared(&l);
-	else if (stress_repeats(o))
-		good = put_repeatedly(&l, loop);
-	else
-		good = put_spent(&l, NULL);
+	good = put_all(&l, loop, &status);
 	end_document(&l);
 	if (good && l.none && status == PAGEK_OK) {
 		complain("no source of counts: %s", batch_stress_why(l.stress));
