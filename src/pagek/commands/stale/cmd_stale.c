@@ -14,10 +14,10 @@
 
 #define FOR_MS 30000		/* with --enable */
 #define PERIODS 2		/* until what was referenced before is counted */
-#define TRIES 600
 #define LOOK_MS 500
+#define PAGES_A_MS 100		/* to be copied, on average */
 #define PERIOD_MS 1000		/* of counting that somebody else may have begun meanwhile */
-#define SPARE_MS 2000		/* by which a period is longer than the time asked for */
+#define SPARE_MS 600000		/* by which a period is longer than the time asked for, at most */
 
 struct work {
 	const struct options *o;
@@ -26,6 +26,7 @@ struct work {
 	struct refcnt_reader reader;
 	struct refcnt_switch wish;
 	bool one_period;		/* nobody else counts: the time is one period */
+	uint64_t until;			/* with --enable: the number of periods that have to end */
 	struct stale_since since;
 	struct stale_found found;
 	struct options with;		/* options whose filter is that of stale blocks */
@@ -76,27 +77,46 @@ fail_over(const struct work *w)
 	return PAGEK_NO_TARGET;
 }
 
+/* Each look copies all counts. */
+static int
+look_ms(const struct refcnt_copy *c)
+{
+	int ms = c->period_ms < 2 * LOOK_MS ? (int)c->period_ms / 2 + 1 : LOOK_MS;
+
+	return c->n / PAGES_A_MS > (size_t)ms ? (int)(c->n / PAGES_A_MS) : ms;
+}
+
+/* Reads the counts when so many periods have ended. */
+static int
+read_counts_at(struct work *w, uint64_t periods)
+{
+	struct mono begun = mono_now();
+	int status = PAGEK_OK;
+
+	for (;;) {
+		if (is_over(w->s))
+			return fail_over(w);
+		status = batch_refcnt(w->o, w->loop, w->s, &w->reader);
+		if (status != PAGEK_OK || w->reader.copy.ranges == 0 ||
+		    w->reader.periods >= periods)
+			return status;
+		if (mono_ms_since(begun) > WIRE_COUNT_PERIOD + w->o->timeout_ms) {
+			complain("%s: a period of counting does not end",
+			    w->o->target.word);
+			return PAGEK_TIMEOUT;
+		}
+		pump(w->loop, w->s, look_ms(&w->reader.copy), is_over, w->s);
+	}
+}
+
 /* Reads the counts some periods later, when all references until now are counted. */
 static int
 read_counts(struct work *w, uint64_t periods)
 {
-	uint64_t first = 0;
-	int status = is_over(w->s) ? fail_over(w) : PAGEK_OK;
+	int status = read_counts_at(w, 0);
 
-	for (int i = 0; i < TRIES && status == PAGEK_OK; i++) {
-		status = batch_refcnt(w->o, w->loop, w->s, &w->reader);
-		if (i == 0)
-			first = w->reader.periods;
-		if (status != PAGEK_OK || w->reader.copy.ranges == 0 ||
-		    w->reader.periods >= first + periods)
-			break;
-		pump(w->loop, w->s, w->reader.copy.period_ms < 2 * LOOK_MS ?
-		    (int)w->reader.copy.period_ms / 2 + 1 : LOOK_MS, is_over,
-		    w->s);
-		if (is_over(w->s))
-			status = fail_over(w);
-	}
-	return status;
+	return status != PAGEK_OK || w->reader.copy.ranges == 0 ? status :
+	    read_counts_at(w, w->reader.periods + periods);
 }
 
 static bool
@@ -107,6 +127,13 @@ set_period(struct work *w, uint64_t ms)
 	w->wish.period_ms = ms < UINT32_MAX ? (uint32_t)ms : UINT32_MAX;
 	return pump(w->loop, w->s, w->o->timeout_ms, is_switched, w) &&
 	    w->wish.failed == 0;
+}
+
+static uint64_t
+longest(const struct work *w)
+{
+	return w->since.idle_ms > WIRE_COUNT_PERIOD - SPARE_MS ?
+	    WIRE_COUNT_PERIOD : (uint64_t)w->since.idle_ms + SPARE_MS;
 }
 
 /* PAGEK_OK, or the status after a complaint. */
@@ -148,12 +175,15 @@ enable(struct work *w)
 	/*
 	 * Reading and clearing the bits of many pages takes seconds, in which
 	 * a first reference is not seen.  So the time is one period, begun
-	 * when the one before it ended.
+	 * when the one before it ended; end_period() ends it, because a busy
+	 * machine may be late with all of this.
 	 */
 	if (status == PAGEK_OK && w->one_period) {
-		w->one_period = set_period(w, (uint64_t)w->since.idle_ms + SPARE_MS);
+		w->one_period = w->since.idle_ms < WIRE_COUNT_PERIOD &&
+		    set_period(w, longest(w));
 		status = read_counts(w, 1);
 	}
+	w->until = w->reader.periods + 1;
 	if (status == PAGEK_OK)
 		notice("counting references to %s pages for %g s",
 		    base_digits(pages).text, w->since.idle_ms / 1000.0);
@@ -208,6 +238,47 @@ wait_for(struct work *w)
 }
 
 static int
+fail_ended(const struct work *w)
+{
+	complain("%s: counting was ended before the list could be made: %s",
+	    w->o->target.word, w->reader.why[0] != '\0' ? w->reader.why :
+	    "by 'pagek refcnt --disable', or its node was started again");
+	return PAGEK_FAILED;
+}
+
+/* A range that somebody has switched off meanwhile must stay so: false, none is on. */
+static bool
+choose_range(struct work *w)
+{
+	struct page_ranges *r = &w->wish.ranges;
+
+	for (size_t i = r->n; i-- > 0; ) {
+		struct refcnt_range range = r->range[i];
+
+		if (refcnt_copy_range(&w->reader.copy, range.vaddr) == NULL)
+			continue;
+		r->range[i] = r->range[r->n - 1];
+		r->range[r->n - 1] = range;
+		return true;
+	}
+	return false;
+}
+
+/* Ends the period of the time that was asked for, and reads its counts. */
+static int
+end_period(struct work *w)
+{
+	int status = read_counts_at(w, 0);
+
+	if (status != PAGEK_OK)
+		return status;
+	if (!choose_range(w))
+		return fail_ended(w);
+	(void)set_period(w, PERIOD_MS);
+	return read_counts_at(w, w->until);
+}
+
+static int
 choose_moment(struct work *w)
 {
 	const struct options *o = w->o;
@@ -230,13 +301,12 @@ choose_moment(struct work *w)
 	}
 	if (w->since.idle_ms > 0)
 		wait_for(w);
-	status = read_counts(w, on && w->one_period ? 1 : PERIODS);
-	if (status == PAGEK_OK && w->reader.copy.ranges == 0) {
-		complain("%s: counting was ended before the list could be made: %s",
-		    o->target.word, w->reader.why[0] != '\0' ? w->reader.why :
-		    "by 'pagek refcnt --disable', or its node was started again");
-		return PAGEK_FAILED;
-	}
+	if (on && w->one_period)
+		status = end_period(w);
+	else
+		status = read_counts(w, PERIODS);
+	if (status == PAGEK_OK && w->reader.copy.ranges == 0)
+		return fail_ended(w);
 	return status == PAGEK_OK && o->page.mark != NULL ? choose_mark(w) :
 	    status;
 }
