@@ -81,6 +81,19 @@ TEST(pages_that_do_not_follow_are_left_out)
 	ck_assert_uint_eq(copy.counters, 2);
 }
 
+/* The counters keep the last place of such a page. */
+TEST(a_page_that_is_not_in_memory_has_no_place)
+{
+	struct refcnt_page page = { .vaddr = BASE + 100 * PAGE, .counters = 2,
+		.paddr = 0x5000, .cnodeid = 1,
+		.flags = REFCNT_VALID | REFCNT_NOT_PRESENT };
+
+	ck_assert_int_eq(refcnt_copy_add(&copy, &page, 1), 0);
+	ck_assert_int_eq(copy.page[8].home, -1);
+	ck_assert_uint_eq(copy.page[8].paddr, 0);
+	ck_assert((copy.page[8].flags & REFCNT_NO_PADDR) != 0);
+}
+
 /* --- blocks ------------------------------------------------------------------------ */
 
 static const struct {

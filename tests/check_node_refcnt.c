@@ -22,6 +22,7 @@
 
 #define PAGES 16
 #define MISSING UINT64_C(0x7fffffff0000)	/* nothing is mapped there */
+#define ANYWHERE UINT64_C(0x280000000000)	/* the same, for long ranges */
 
 static struct keeper *k;
 static uint8_t *memory;
@@ -290,7 +291,10 @@ static const struct {
 	{ 0x1000, 1, 255, WIRE_E_NAME },
 	{ 0x1000, 1, REFCNT_IMPORT, WIRE_E_NAME },
 	{ 0x1000, 1, REFCNT_EXACT, WIRE_E_NAME },
-	{ 0, UINT64_MAX, REFCNT_REFS, WIRE_E_QUOTA },
+	{ 0, UINT64_MAX, REFCNT_REFS, WIRE_E_NAME },
+	{ UINT64_C(1) << 57, 1, REFCNT_REFS, WIRE_E_NAME },
+	{ UINT64_C(0xffff800000000000), 4096, REFCNT_REFS, WIRE_E_NAME },
+	{ UINT64_MAX - 4095, 4096, REFCNT_REFS, WIRE_E_NAME },
 	{ 0, (GUARD_PAGES + 1) * (uint64_t)REFCNT_PAGE, REFCNT_GUARD,
 	    WIRE_E_QUOTA },
 	{ 0, ((uint64_t)NODE_REFCNT_PAGES + 1) * REFCNT_PAGE, REFCNT_REFS,
@@ -493,7 +497,7 @@ TEST(the_next_answer_goes_on_where_rows_had_no_room)
 	struct wire_msg r, m = { .type = WIRE_TOUCHES };
 
 	memcpy(m.touches.epoch, node.dstrm.row[0].epoch, WIRE_EPOCH);
-	switch_pages(WIRE_COUNT_ON, MISSING, pages * REFCNT_PAGE, pages);
+	switch_pages(WIRE_COUNT_ON, ANYWHERE, pages * REFCNT_PAGE, pages);
 	do {
 		page_ask(&p, &m, &r);
 		sum += r.touched.rows.len / WIRE_TOUCH_ROW(r.touched.counters);
@@ -576,7 +580,7 @@ TEST(a_target_has_so_many_ranges)
 	char why[NODE_REFCNT_WHY];
 
 	for (unsigned i = 0; i < NODE_REFCNT_RANGES; i++) {
-		ask.vaddr = MISSING + 2 * REFCNT_PAGE * (uint64_t)i;
+		ask.vaddr = ANYWHERE + 2 * REFCNT_PAGE * (uint64_t)i;
 		ck_assert_int_eq(node_refcnt_enable(k, &ask, why), 0);
 	}
 	ask.vaddr = 0x1000;
@@ -587,7 +591,7 @@ TEST(a_target_has_so_many_ranges)
 /* Nor can its programs ask for more; another user has room, and so has root. */
 TEST(one_user_cannot_take_all_pages_of_the_systems_node)
 {
-	struct node_refcnt_ask ask = { .vaddr = MISSING, .source = REFCNT_REFS,
+	struct node_refcnt_ask ask = { .vaddr = ANYWHERE, .source = REFCNT_REFS,
 		.len = NODE_REFCNT_USER_PAGES * (uint64_t)REFCNT_PAGE,
 		.uid = 1000 }, more = { .len = 1, .vaddr = 0x1000,
 		.source = REFCNT_REFS, .uid = 1000 };

@@ -349,6 +349,45 @@ LOOP_TEST(a_source_without_nodes_has_a_total, 0, NELEM(screens))
 	assert_golden(&pic, name);
 }
 
+static const char *
+line_of(const char *address)
+{
+	for (int i = 0; i < pic.rows; i++)
+		if (strncmp(pic.line[i].text, address, strlen(address)) == 0)
+			return pic.line[i].text;
+	ck_abort_msg("no row of %s", address);
+	return NULL;
+}
+
+/* Their units differ. */
+TEST(rows_of_two_sources_have_their_names)
+{
+	add(0, 40, 0, 0, 0, AGO(1), 0x9, 0);
+	add(0, 7, 0, 0, 0, AGO(1), 0x9, REFCNT_NO_NODE);
+	take(REFCNT_WIDE);
+	ck_assert_int_eq(page_refcnt_compose(&t, &head, true, 124, 24, &pic), 0);
+	ck_assert_ptr_nonnull(strstr(line_of("7f3c00400000"), " hint"));
+	ck_assert_ptr_nonnull(strstr(line_of("7f3c00401000"), " refs"));
+	npages--;
+	take(REFCNT_WIDE);
+	ck_assert_int_eq(page_refcnt_compose(&t, &head, true, 124, 24, &pic), 0);
+	ck_assert_ptr_null(strstr(line_of("7f3c00400000"), " hint"));
+}
+
+LOOP_TEST(processors_in_place_of_nodes_are_named, 0, NELEM(screens))
+{
+	struct page_refcnt_head h = head;
+	char name[32];
+
+	h.virtual = "0-1,4/2,3";
+	add_scene();
+	take(REFCNT_WIDE);
+	ck_assert_int_eq(page_refcnt_compose(&t, &h, true, screens[_i].cols,
+	    screens[_i].rows, &pic), 0);
+	snprintf(name, sizeof name, "refcnt-page-cpus-%d", screens[_i].cols);
+	assert_golden(&pic, name);
+}
+
 LOOP_TEST(not_counted_says_what_to_do, 0, NELEM(screens))
 {
 	char name[32];

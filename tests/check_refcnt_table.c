@@ -204,7 +204,7 @@ TEST(files_of_killed_writers_are_removed_and_no_others)
 	snprintf(path, sizeof path, "%s/4714", folder);
 	snprintf(other, sizeof other, "%s/4713", folder);
 	ck_assert_int_eq(symlink(other, path), 0);
-	refcnt_table_remove_dead(folder);
+	refcnt_table_remove_dead(folder, NULL, NULL);
 	ck_assert(exists("4711/refcnt.node0"));
 	ck_assert(exists("4711/refcnt.node1"));
 	ck_assert(!exists("4712"));
@@ -214,7 +214,45 @@ TEST(files_of_killed_writers_are_removed_and_no_others)
 	ck_assert(!exists("refcnt.node0"));
 	ck_assert(exists("refcnt.node0x"));
 	ck_assert(exists("notes"));
-	refcnt_table_remove_dead("/nonexistent");
+	refcnt_table_remove_dead("/nonexistent", NULL, NULL);
+}
+
+struct told {
+	unsigned n;
+	struct refcnt_dead last;
+};
+
+static void
+note_dead(void *arg, const struct refcnt_dead *dead)
+{
+	struct told *told = arg;
+
+	told->n++;
+	told->last = *dead;
+}
+
+/* Whose counting ended, and when, is in no other place after a kill. */
+TEST(a_file_of_a_killed_writer_says_whose_it_was_and_its_last_period)
+{
+	struct told told = { 0 };
+	int64_t before = base_wall_ms() - 1000;
+	char path[256];
+	FILE *f;
+
+	write_known();
+	write_and_die(PID + 1);
+	make_empty("4712/refcnt.node7");
+	snprintf(path, sizeof path, "%s/4712/refcnt.node8", folder);
+	f = fopen(path, "w");
+	ck_assert_ptr_nonnull(f);
+	for (unsigned i = 0; i < 4096; i++)
+		fputc("pkrefcnt"[i % 8], f);
+	fclose(f);
+	refcnt_table_remove_dead(folder, note_dead, &told);
+	ck_assert_uint_eq(told.n, 1);
+	ck_assert_int_eq(told.last.pid, PID + 1);
+	ck_assert_int_ge(told.last.wall_ms, before);
+	ck_assert_int_le(told.last.wall_ms, base_wall_ms() + 1000);
 }
 
 /* It may be about to be shown. */
@@ -225,7 +263,7 @@ TEST(a_hidden_file_stays_while_its_process_lives)
 	write_and_die(getpid());
 	snprintf(name, sizeof name, "%d/.refcnt.node3", (int)getpid());
 	make_empty(name);
-	refcnt_table_remove_dead(folder);
+	refcnt_table_remove_dead(folder, NULL, NULL);
 	ck_assert(exists(name));
 	snprintf(name, sizeof name, "%d/refcnt.node0", (int)getpid());
 	ck_assert(!exists(name));

@@ -25,17 +25,21 @@ static void
 append(struct refcnt_copy *c, const struct refcnt_page *p)
 {
 	uint64_t *counter = c->counter + c->n * c->counters, count = 0;
+	bool absent = (p->flags & REFCNT_NOT_PRESENT) != 0;
 
 	for (unsigned i = 0; i < c->counters; i++) {
 		counter[i] = i < p->counters ? p->counter[i] : 0;
 		count += counter[i];
 	}
+	/* The place of one that is not in memory is its last one. */
 	c->page[c->n++] = (struct refcnt_copy_page){ .vaddr = p->vaddr,
-		.paddr = p->paddr, .page_size = p->page_size, .heat = p->heat,
+		.paddr = absent ? 0 : p->paddr, .page_size = p->page_size, .heat = p->heat,
 		.reads = p->reads, .writes = p->writes, .count = count,
 		.since_ms = p->since_ms,
 		.last_ms = p->last_ms > 0 ? p->last_ms : -1,
-		.home = p->cnodeid, .flags = p->flags, .source = p->source };
+		.home = absent ? -1 : p->cnodeid,
+		.flags = p->flags | (absent ? REFCNT_NO_PADDR : 0),
+		.source = p->source };
 }
 
 int

@@ -311,8 +311,18 @@ int refcnt_table_write(struct refcnt_table *, const struct refcnt *,
     char why[REFCNT_WHY]);
 /* Marks the files as ended and removes them. */
 void refcnt_table_free(struct refcnt_table *);
-/* Removes files of writers that were killed, and folders of targets that are empty then. */
-void refcnt_table_remove_dead(const char *folder);
+/* The files of a target whose writer was killed. */
+struct refcnt_dead {
+	long pid;
+	uint64_t started;	/* as above */
+	int64_t wall_ms;	/* the last period */
+};
+/*
+ * Removes files of writers that were killed, and folders of targets that are empty then.
+ * Calls `found`, unless it is NULL, for each file of a target.
+ */
+void refcnt_table_remove_dead(const char *folder,
+    void (*found)(void *arg, const struct refcnt_dead *), void *arg);
 
 /* A page on the wire: so many bytes, and 8 for each of its counters. */
 #define REFCNT_ROW_SIZE(counters) (74 + 8 * (size_t)(counters))

@@ -526,7 +526,7 @@ make_set(const struct refcnt_table *t, size_t i, struct rcb_set *s)
 	    (uint32_t)p->source << 16 | shift << 24;
 	if (t->o.pid == 0)
 		s->state &= ~RCB_NO_PADDR;
-	else if (p->cnodeid < 0)
+	else if (p->cnodeid < 0 || (p->flags & REFCNT_NOT_PRESENT) != 0)
 		s->state |= RCB_NO_HOME;
 	if (t->o.pid != 0)
 		s->state |= RCB_NO_PADDR;
@@ -596,9 +596,12 @@ refcnt_table_write(struct refcnt_table *t, const struct refcnt *r,
 	}
 	t->periods++;
 	for (unsigned node = 0; node < REFCNT_NODES; node++)
-		if (t->file[node] != NULL)
+		if (t->file[node] != NULL) {
 			rcb_store(t->file[node]->bytes + RCB_AT_PERIODS,
 			    t->periods);
+			/* Stores to a mapping may leave it as it was. */
+			(void)futimens(t->file[node]->fd, NULL);
+		}
 	return show_files(t, err, why);
 }
 
@@ -610,9 +613,37 @@ is_number(const char *text)
 	return *text != '\0' && text[strspn(text, "0123456789")] == '\0';
 }
 
+struct dead_files {
+	void (*found)(void *, const struct refcnt_dead *);
+	void *arg;
+};
+
+/* A file that is another one's, or damaged, tells nothing. */
+static void
+report_dead(const struct dead_files *d, int fd, const struct stat *st)
+{
+	union {
+		uint8_t bytes[RCB_HEAD];
+		uint64_t aligned;
+	} head;
+	const uint8_t *b = head.bytes;
+
+	if (d->found == NULL || pread(fd, head.bytes, RCB_HEAD, 0) != RCB_HEAD ||
+	    memcmp(b + RCB_AT_MAGIC, RCB_MAGIC, 8) != 0 ||
+	    rcb_load(b + RCB_AT_ENDIAN) != RCB_ENDIAN ||
+	    rcb_load(b + RCB_AT_VERSION) != RCB_VERSION ||
+	    rcb_load(b + RCB_AT_ENDED) != 0 || rcb_load(b + RCB_AT_PID) == 0)
+		return;
+	d->found(d->arg, &(struct refcnt_dead){
+	    .pid = (long)rcb_load(b + RCB_AT_PID),
+	    .started = rcb_load64(b + RCB_AT_STARTED),
+	    .wall_ms = st->st_mtim.tv_sec * INT64_C(1000) +
+	    st->st_mtim.tv_nsec / 1000000 });
+}
+
 /* Nobody holds its lock, and the name is still that of this file. */
 static bool
-is_dead(int dir, const char *name)
+is_dead(const struct dead_files *d, int dir, const char *name)
 {
 	int fd = openat(dir, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
 	struct stat own, other;
@@ -621,6 +652,8 @@ is_dead(int dir, const char *name)
 	    fstatat(dir, name, &other, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    own.st_dev == other.st_dev && own.st_ino == other.st_ino;
 
+	if (dead)
+		report_dead(d, fd, &own);
 	if (fd >= 0)
 		close(fd);
 	return dead;
@@ -643,7 +676,7 @@ open_folder(int at, const char *name)
  * shown: its writer has made it, and does not hold its lock yet.
  */
 static void
-remove_dead_files(DIR *dir, bool hidden)
+remove_dead_files(const struct dead_files *d, DIR *dir, bool hidden)
 {
 	static const char prefix[] = "refcnt.node";
 	const struct dirent *e;
@@ -653,26 +686,28 @@ remove_dead_files(DIR *dir, bool hidden)
 		name = e->d_name + (hidden && e->d_name[0] == '.');
 		if (strncmp(name, prefix, sizeof prefix - 1) == 0 &&
 		    is_number(name + sizeof prefix - 1) &&
-		    is_dead(dirfd(dir), e->d_name))
+		    is_dead(d, dirfd(dir), e->d_name))
 			unlinkat(dirfd(dir), e->d_name, 0);
 	}
 }
 
 void
-refcnt_table_remove_dead(const char *folder)
+refcnt_table_remove_dead(const char *folder,
+    void (*found)(void *, const struct refcnt_dead *), void *arg)
 {
+	const struct dead_files d = { found, arg };
 	DIR *all = open_folder(AT_FDCWD, folder), *dir;
 	const struct dirent *e;
 
 	if (all == NULL)
 		return;
-	remove_dead_files(all, false);
+	remove_dead_files(&d, all, false);
 	rewinddir(all);
 	while ((e = readdir(all)) != NULL) {
 		if (!is_number(e->d_name) ||
 		    (dir = open_folder(dirfd(all), e->d_name)) == NULL)
 			continue;
-		remove_dead_files(dir, kill((pid_t)atol(e->d_name), 0) < 0 &&
+		remove_dead_files(&d, dir, kill((pid_t)atol(e->d_name), 0) < 0 &&
 		    errno == ESRCH);
 		closedir(dir);
 		/* Fails if a file is left. */

@@ -54,6 +54,8 @@ main(int argc, char **argv)
 	fclose(f);
 	rename("address.new", argv[1]);
 	while (access("end", F_OK) < 0) {
+		if (unlink("execute") == 0)
+			execv(argv[0], argv);
 		for (int i = 0; i < PAGES; i += 7)
 			sum += aligned[i * 4096];
 		if (pread(zero, aligned + 11 * 4096 + 100, 10, 0) != 10)
@@ -97,7 +99,7 @@ rule "until somebody asks nothing is counted, and that is said" \
 
 enables() {
 	"$pagek" refcnt --enable --period 0.2 "pid:$pid" "0x$address" 256k >text &&
-	    grep -q ' 64 pages are counted now' text
+	    grep -q ' 64 pages are counted now; the target has 64 counted pages' text
 }
 rule "a range is switched on" enables
 
@@ -192,8 +194,18 @@ bad_input() {
 	    status 2 'exclude each other' --enable --disable "pid:$pid" 1 1 &&
 	    status 2 'exclude each other' --enable --all --block 1 "pid:$pid" &&
 	    status 2 'is for --enable' --source refs "pid:$pid" &&
+	    status 2 'format is for counts' --enable --format json \
+	    "pid:$pid" "$address" 1 &&
+	    status 2 'output is for counts' --disable -o out.bad "pid:$pid" \
+	    "$address" 1 &&
 	    status 2 'a NODE' --move "pid:$pid" "$address" 4096 &&
 	    status 1 'at most' --enable "pid:$pid" 0 1T &&
+	    for unmappable in 100000000000000 ffff800000000000 \
+		fffffffffffff000; do
+		status 1 'no program has memory' --enable "pid:$pid" \
+		    $unmappable 4096 || return 1
+	    done && status 1 'no program has memory' --enable "pid:$pid" 0 \
+	    0xffffffffffffffff &&
 	    status 1 'use refs' --enable --source exact "pid:$pid" "$address" 1 &&
 	    status 1 'no block that is held' --enable --block 0x10 "pid:$pid" &&
 	    status 3 'process 1' --enable pid:1 "$address" 1 &&
@@ -228,27 +240,67 @@ counts_all_blocks() {
 	"$pagek" refcnt --enable --all "pid:$pid" >text &&
 	    "$pagek" refcnt --disable --all "pid:$pid" >text &&
 	    "$pagek" refcnt --disable "pid:$pid" "$address" 256k >text &&
-	    grep -q ' 0 pages are counted now' text
+	    grep -q ' 64 pages are not counted now; the target has 0 counted pages' text
 }
 rule "all blocks are switched on and off" counts_all_blocks
+has_executed() {
+	test -s address && read -r address pid block <address &&
+	    "$pagek" refcnt "pid:$pid" 2>said &&
+	    grep 'executed another program, and counting ended' said
+}
+says_that_it_executed() {
+	"$pagek" refcnt --enable "pid:$pid" "$address" 256k && rm address &&
+	    touch execute && until_true 20 has_executed &&
+	    "$pagek" refcnt --enable "pid:$pid" "$address" 256k &&
+	    until_true 20 have_passed 1
+}
+rule "a program that executes another one is counted no longer, and that is said" \
+    says_that_it_executed
 rule "the target ends as it would" finish
 
-# Root without capabilities is as anybody else.
-has_no_addresses() {
+# counts_with COMMAND...: the target is started by it; three periods are counted.
+counts_with() {
 	rm -f address end
-	setpriv --bounding-set=-all --inh-caps=-all \
-	    "$pagek" run -b -o /dev/null -- ./toucher address >out 2>err &
+	"$@" "$pagek" run -b -o /dev/null -- ./toucher address >out 2>err &
 	run=$!
 	until_true 20 test -s address && read -r address pid block <address &&
 	    "$pagek" refcnt --enable --period 0.2 "pid:$pid" "$address" 256k &&
-	    until_true 60 have_passed 3 && ! grep -q '"physical": "' json &&
-	    grep -c no_paddr json | grep -qx 64 &&
-	    grep -q '"home": 0' json &&
+	    until_true 60 have_passed 3 && grep -q '"home": 0' json &&
 	    python3 -c 'import json; p = json.load(open("json"))["pages"]
-assert p[0]["count"] >= 2 and p[7]["count"] >= 2, p[0]'
+assert p[0]["count"] >= 2 and p[7]["count"] >= 2 and p[1]["count"] == 0, p[:8]'
+}
+
+has_addresses() {
+	counts_with env && ! grep -q no_paddr json &&
+	    grep -c '"physical": "0x[1-9a-f]' json | grep -qx 64 &&
+	    [ -f "$XDG_RUNTIME_DIR/pagek/refcnt/refcnt.node0" ]
 	tried=$?
 	finish && [ $tried = 0 ]
 }
+
+# Root without capabilities is as anybody else.
+has_no_addresses() {
+	counts_with setpriv --bounding-set=-all --inh-caps=-all &&
+	    ! grep -q '"physical": "' json && grep -c no_paddr json | grep -qx 64 &&
+	    [ ! -e "$XDG_RUNTIME_DIR/pagek/refcnt/refcnt.node0" ]
+	tried=$?
+	finish && [ $tried = 0 ]
+}
+
+# Zeros without privilege: pagemap tells no frames (proc_pid_pagemap(5)).
+knows_frames() {
+	python3 -c 'import ctypes
+b = ctypes.create_string_buffer(b"x", 8192)
+f = open("/proc/self/pagemap", "rb", 0)
+f.seek(ctypes.addressof(b) // 4096 * 8)
+assert int.from_bytes(f.read(8), "little") & (1 << 55) - 1'
+}
+if knows_frames >/dev/null 2>&1; then
+	rule "with privilege pages have physical addresses, and the machine a file" \
+	    has_addresses
+else
+	skip "the kernel tells no physical addresses here"
+fi
 if [ "$(id -u)" = 0 ] && setpriv --bounding-set=-all --inh-caps=-all true; then
 	rule "without privilege counts are the same, and have no physical address" \
 	    has_no_addresses
@@ -376,5 +428,40 @@ node_taken_over() {
 }
 rule "the process that takes over says when counting ended, and undoes the cuts" \
     node_taken_over
+
+# A node without a supervisor: the next one has nothing but the mapped files.
+next_node_says() {
+	rm -f address end
+	"$B/pageknode" --no-supervisor >node.out 2>&1 &
+	run=$!
+	until_true 20 test -S "$XDG_RUNTIME_DIR/pagek/node.hello" || return 1
+	LD_PRELOAD=$B/liballoclog.so ./toucher address >out 2>err &
+	toucher=$!
+	until_true 20 test -s address && read -r address pid block <address &&
+	    "$pagek" refcnt --enable --period 0.1 "pid:$pid" "$address" 256k &&
+	    until_true 60 has_files || return 1
+	kill -9 "$run"
+	wait "$run"
+	"$B/pageknode" --no-supervisor >>node.out 2>&1 &
+	run=$!
+	until_true 30 says_until_when && until_true 30 is_gone_file &&
+	    "$pagek" refcnt --enable "pid:$pid" "$address" 256k &&
+	    "$pagek" refcnt --disable "pid:$pid" "$address" 256k &&
+	    ! says_until_when
+	said=$?
+	cat said
+	touch end
+	wait "$toucher"
+	kill "$run"
+	wait "$run"
+	run=
+	pid=
+	[ $said = 0 ] && [ "$(cat out)" = done ]
+}
+is_gone_file() {
+	! has_files
+}
+rule "without a supervisor the next node says when counting ended and why" \
+    next_node_says
 
 say_result

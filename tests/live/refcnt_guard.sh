@@ -245,6 +245,20 @@ takes_no_other_nodes() {
 rule "a target has one kind of nodes at a time, of a source that tells them" \
     takes_no_other_nodes
 
+# --- beside another source -----------------------------------------------------------------
+
+names_its_sources() {
+	guarded touches && enable && refcnt --enable --source refs "pid:$pid" \
+	    "$(printf %x $((0x$address + pages * 4096)))" 4096 >"$tmp/said" &&
+	    until_true 60 has_epochs 5 && refcnt --limit 1000000 "pid:$pid" \
+	    >"$tmp/text" 2>"$tmp/why" && head -n 1 "$tmp/text" &&
+	    head -n 1 "$tmp/text" | grep 'first touch.*: epochs, accessed bits of page tables: epochs' &&
+	    grep -c ' guard *$' "$tmp/text" | grep -x "$pages" &&
+	    [ "$(grep -c ' refs' "$tmp/text")" = 1 ] && finish
+}
+rule "a target with two sources has both in the heading, and each page its own" \
+    names_its_sources
+
 # --- a program that allocates seldom ------------------------------------------------------
 
 # Unless the program has just called it.

@@ -377,7 +377,7 @@ daemon_begin(struct node *node)
 	int r;
 
 	umask(077);
-	node_refcnt_remove_dead();
+	node_refcnt_remove_dead(node->refcnt);
 	daemon_open_store(node);
 	limit_pages(node);
 	r = inherited_take(&pages, &targets, fdstore_inherit,

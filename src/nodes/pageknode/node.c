@@ -352,7 +352,7 @@ begin_node(struct node *node)
 	if (r < 0)
 		return node_say_folder(r);
 	remove_dead_sockets(folder);
-	node_refcnt_remove_dead();
+	node_refcnt_remove_dead(node->refcnt);
 	return node->opts.argv != NULL ? run_begin(node, folder) :
 	    begin_source(node, folder);
 }

@@ -44,13 +44,32 @@ node_refcnt_balancing_file(const char **out)
 	return nodes_system_folder();
 }
 
+/* One target may have files of several memory nodes. */
+static void
+keep_dead(void *arg, const struct refcnt_dead *dead)
+{
+	struct node_refcnt *all = arg;
+	struct refcnt_dead *d = all->dead;
+
+	while (d < all->dead + all->ndead &&
+	    (d->pid != dead->pid || d->started != dead->started))
+		d++;
+	if (d == all->dead + NODE_REFCNT_TARGETS)
+		return;
+	if (d == all->dead + all->ndead)
+		all->ndead++;
+	else if (d->wall_ms > dead->wall_ms)
+		return;
+	*d = *dead;
+}
+
 void
-node_refcnt_remove_dead(void)
+node_refcnt_remove_dead(struct node_refcnt *all)
 {
 	char folder[NODE_REFCNT_FOLDER];
 
 	if (node_refcnt_folder(folder) == 0)
-		refcnt_table_remove_dead(folder);
+		refcnt_table_remove_dead(folder, keep_dead, all);
 	if (geteuid() == 0)
 		balancing_restore("/", balancing_file);
 }

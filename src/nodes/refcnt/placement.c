@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -16,8 +17,32 @@
 #define BATCH 128	/* pages of one call */
 #define MOVE_OWN (1 << 1)	/* MPOL_MF_MOVE of <linux/mempolicy.h>: pages of this process alone */
 
+#define ADDRESS_BITS_MOST 57	/* x86-64 with five levels of page tables, and one more */
+#define ADDRESS_BITS_LEAST 36
+
 #define ENTRY_PRESENT (UINT64_C(1) << 63)
 #define ENTRY_FRAME ((UINT64_C(1) << 55) - 1)
+
+/* A page below each power of two is tried, from the largest one on. */
+uint64_t
+node_refcnt_address_end(void)
+{
+	static uint64_t end;		/* 0: not tried yet, or nothing is known */
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	for (unsigned bits = ADDRESS_BITS_MOST; end == 0 &&
+	    bits >= ADDRESS_BITS_LEAST && bits < sizeof(uintptr_t) * 8; bits--) {
+		void *at = (void *)(uintptr_t)((UINT64_C(1) << bits) - 2 * page);
+		void *p = mmap(at, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS |
+		    MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+
+		if (p == at || (p == MAP_FAILED && errno == EEXIST))
+			end = UINT64_C(1) << bits;
+		if (p != MAP_FAILED)
+			munmap(p, page);
+	}
+	return end;
+}
 
 struct placement {
 	int pid;

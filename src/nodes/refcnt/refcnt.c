@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -214,6 +215,7 @@ user_has_room(struct keeper *k, const struct node_refcnt_ask *ask)
 static int
 check_ask(const struct keeper *k, const struct node_refcnt_ask *ask, char *why)
 {
+	uint64_t end = node_refcnt_address_end();
 	const char *text = "";
 	int err = 0;
 
@@ -222,6 +224,11 @@ check_ask(const struct keeper *k, const struct node_refcnt_ask *ask, char *why)
 		text = ask->len == 0 ? "a range of 0 bytes has no pages: give a "
 		    "length" : "the range goes beyond the last address: give a "
 		    "shorter length";
+	} else if (end != 0 && ask->vaddr + (ask->len - 1) >= end) {
+		snprintf(why, NODE_REFCNT_WHY, "the range goes beyond 0x%" PRIx64
+		    ", where no program has memory: check address and length",
+		    end);
+		return -EINVAL;
 	} else if (k == k->node->own_stream) {
 		err = -EPERM;
 		text = "this is the node itself, and no target";
@@ -407,6 +414,23 @@ check_groups(struct counted_target **t, const struct node_refcnt_ask *ask, char 
 	return -EBUSY;
 }
 
+/* The target was counted by a node that was killed, and whose memory this one has not. */
+static void
+take_dead(struct keeper *k)
+{
+	struct node_refcnt *all = k->node->refcnt;
+
+	for (unsigned i = 0; i < all->ndead; i++) {
+		if (all->dead[i].pid != k->image.pid ||
+		    all->dead[i].started != k->image.start)
+			continue;
+		if (k->takeover.counts_lost_ms == 0)
+			k->takeover.counts_lost_ms = all->dead[i].wall_ms;
+		all->dead[i] = all->dead[--all->ndead];
+		return;
+	}
+}
+
 /*
  * The next process of the node says until when pages were counted: it has neither the
  * ranges nor their counts.
@@ -414,6 +438,7 @@ check_groups(struct counted_target **t, const struct node_refcnt_ask *ask, char 
 static void
 note_counted(struct keeper *k, bool empty)
 {
+	take_dead(k);
 	k->takeover.counted_ms = empty ? 0 : base_wall_ms();
 	k->takeover.counts_lost_ms = 0;
 	takeover_write_counted(k);
@@ -494,15 +519,33 @@ explain_lost(int64_t wall_ms, char why[NODE_REFCNT_WHY])
 	    "and its counts are lost", when);
 }
 
+/* The pages of the image that a process had before belong to no other image. */
+static bool
+is_next_image(const struct keeper *k)
+{
+	const struct counted_target *t;
+
+	TAILQ_FOREACH(t, &k->node->refcnt->all, link)
+		if (t->keeper != k && t->pid == k->image.pid && t->started != 0 &&
+		    t->started == k->image.start && keeper_is_live(k))
+			return true;
+	return false;
+}
+
 void
 node_refcnt_look(struct keeper *k, struct node_refcnt_look *look)
 {
 	struct counted_target *t = find(k);
 
 	*look = (struct node_refcnt_look){ .counts = NULL };
+	take_dead(k);
 	if (t == NULL || is_empty(t)) {
 		if (k->takeover.counts_lost_ms != 0)
 			explain_lost(k->takeover.counts_lost_ms, look->why);
+		else if (is_next_image(k))
+			snprintf(look->why, sizeof look->why, "the process has "
+			    "executed another program, and counting ended with "
+			    "the former one");
 		return;
 	}
 	look->counts = t->counts;

@@ -18,7 +18,8 @@
  * go with its process image: at its end they stay to be read, as long as its list
  * does.  The loop's thread calls all functions of this header.
  *
- * Counting ends with the process of the node: the next one says so, and until when.
+ * Counting ends with the process of the node: the next one says so, and until when.  It
+ * has this from the one before if it takes its memory over, else from the mapped files.
  * Cuts of a target's mappings outlive a node that is killed: the target undoes them
  * when its next keeper has come, or when the process that takes it over asks for it
  * (../../alloclog/produce/cuts.c).
@@ -65,6 +66,9 @@ struct node_refcnt {
 	/* From the first range on, until nothing is counted: */
 	struct refcnt_topology *topology;
 	struct frames *frames;		/* by physical address; NULL: not made */
+	/* Targets that a node which was killed has counted, until they come here. */
+	struct refcnt_dead dead[NODE_REFCNT_TARGETS];
+	unsigned ndead;
 };
 
 struct node_refcnt_ask {
@@ -76,8 +80,8 @@ struct node_refcnt_ask {
 };
 
 void node_refcnt_init(struct node *);
-/* Removes mapped files of nodes that were killed. */
-void node_refcnt_remove_dead(void);
+/* Removes mapped files of nodes that were killed, and keeps whose they were. */
+void node_refcnt_remove_dead(struct node_refcnt *);
 /* Frees what belongs to targets that have ended; once a second. */
 void node_refcnt_second(struct node *);
 /* Ends all counting. */
@@ -87,7 +91,7 @@ void node_refcnt_close(struct node *);
  * Groups of processors may take the place of the machine's nodes, for all ranges of the
  * target; its counts are not in the machine's files then.
  *
- * -EINVAL: zero or wraps, or bad groups; -ESRCH: no live process; -EPERM: the node itself;
+ * -EINVAL: zero, wraps or cannot be mapped, or bad groups; -ESRCH: no live process; -EPERM: the node itself;
  * -ENOTSUP: no such source here, or not on this kernel; -EBUSY: another source
  * counts some of the pages, or the target is counted by other groups; -EDQUOT: too many pages or targets, also of one user;
  * -ENOMEM.  why: a
@@ -129,6 +133,9 @@ void node_refcnt_take(struct node *, pid_t, uint64_t stream,
 void node_refcnt_feed_ends(struct keeper *);
 
 /* --- placement.c --------------------------------------------------------------- */
+
+/* The end of the addresses that a program of this machine can map; 0: not known. */
+uint64_t node_refcnt_address_end(void);
 
 struct node_refcnt_moved {
 	uint64_t moved, left;

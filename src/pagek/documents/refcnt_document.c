@@ -41,6 +41,7 @@ json_refcnt(struct json *j, const struct refcnt_reader *r,
 	json_text(j, "counters", refcnt_planes[r->plane]);
 	json_known(j, "period_ms", r->copy.period_ms != 0, r->copy.period_ms);
 	json_number(j, "pages", r->copy.n);
+	json_text(j, "virtual_nodes", or_null(r->virtual));
 	json_text(j, "why", or_null(r->why));
 	put_ranges(j, &r->copy, v);
 	json_rows(j, "rows");

@@ -33,7 +33,9 @@ page_ranges_pages(const struct page_ranges *r)
 	uint64_t pages = 0;
 
 	for (size_t i = 0; i < r->n; i++)
-		pages += r->range[i].len / REFCNT_PAGE;
+		if (r->range[i].len > 0)
+			pages += (r->range[i].vaddr + (r->range[i].len - 1)) /
+			    REFCNT_PAGE - r->range[i].vaddr / REFCNT_PAGE + 1;
 	return pages;
 }
 

@@ -55,6 +55,7 @@ struct refcnt_list {
 	bool single;			/* a line for each page instead of each run */
 	bool has_nodes;			/* some page tells which nodes refer to it */
 	bool has_writes;		/* some source tells writes from reads */
+	bool is_mixed;			/* several sources: each row has the name of its own */
 	uint64_t diff, least;		/* of the hint */
 	const struct page_view *v;	/* for blocks and clocks; NULL: there are none */
 };

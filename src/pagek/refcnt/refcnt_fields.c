@@ -30,8 +30,13 @@ has_clock(const struct refcnt_row *r)
 	return r->of->v != NULL && page_time_known(r->of->v->look);
 }
 
-/* `at` of the fields with counts: */
-enum { ALWAYS, FROM_WRITES };	/* FROM_WRITES: the source must tell writes from reads */
+static bool
+tells_reads(const struct refcnt_copy_page *p)
+{
+	const struct refcnt_source_row *s = refcnt_row_source(p);
+
+	return s->read && s->write;
+}
 
 PAGE_GET(get_page, n, p->vaddr, true)
 PAGE_GET(get_pages, n, r->line->pages, true)
@@ -40,8 +45,7 @@ PAGE_GET(get_size, n, p->page_size, p->page_size > 0)
 PAGE_GET(get_home, i, p->home, p->home >= 0)
 PAGE_GET(get_counted, n, is_counted(p), true)
 PAGE_GET(get_count, n, p->count, is_counted(p))
-PAGE_GET(get_reads, n, p->reads, is_counted(p) && (at == ALWAYS ||
-    refcnt_row_source(p)->write))
+PAGE_GET(get_reads, n, p->reads, is_counted(p) && tells_reads(p))
 PAGE_GET(get_writes, n, p->writes, is_counted(p) && refcnt_row_source(p)->write)
 PAGE_GET(get_since, i, has_clock(r) ? page_wall_ms(r->of->v->look, p->since_ms) : 0,
     is_counted(p) && has_clock(r))
@@ -184,6 +188,8 @@ count_cell(const void *row, char out[FIELD_CELL])
 		    (p->flags & REFCNT_SATURATED) != 0 ? "P" : "");
 }
 
+#define NODE_COUNT_TEXT 48	/* " n504-511:18446744073709551615 ..." */
+
 static void
 nodes_cell(const void *row, char out[FIELD_CELL])
 {
@@ -198,6 +204,11 @@ nodes_cell(const void *row, char out[FIELD_CELL])
 	    i < r->of->copy->counters; i++) {
 		if (n[i] == 0)
 			continue;
+		/* No part of a number is shown. */
+		if (len + NODE_COUNT_TEXT > FIELD_CELL) {
+			base_append(out, FIELD_CELL, &len, " ...");
+			break;
+		}
 		refcnt_node_text(p, i, node);
 		base_append(out, FIELD_CELL, &len, "%s%s:%" PRIu64,
 		    len > 0 ? " " : "", node, n[i]);
@@ -252,9 +263,13 @@ blocks_cell(const void *row, char out[FIELD_CELL])
 static void
 notes_cell(const void *row, char out[FIELD_CELL])
 {
-	uint32_t f = refcnt_row_page(row)->flags;
+	const struct refcnt_row *r = row;
+	uint32_t f = refcnt_row_page(r)->flags;
 
-	snprintf(out, FIELD_CELL, "%s%s%s", (f & REFCNT_NOT_PRESENT) != 0 ?
+	snprintf(out, FIELD_CELL, "%s%s%s%s%s", r->of->is_mixed &&
+	    is_counted(refcnt_row_page(r)) ?
+	    refcnt_row_source(refcnt_row_page(r))->name : "",
+	    r->of->is_mixed ? " " : "", (f & REFCNT_NOT_PRESENT) != 0 ?
 	    "not in memory " : "", (f & REFCNT_COARSE) != 0 ? "coarse " : "",
 	    (f & REFCNT_MOVED) != 0 ? "moved" : "");
 }
@@ -280,18 +295,20 @@ put_count(const void *row, int width, struct page_picture *pic)
 		picture_put(pic, "P");
 }
 
-FIELD_PUT(put_reads, refcnt_row, put_number(refcnt_row_page(r)->reads, width, pic))
-
 static void
-put_writes(const void *row, int width, struct page_picture *pic)
+put_known(bool known, uint64_t n, int width, struct page_picture *pic)
 {
-	const struct refcnt_copy_page *p = refcnt_row_page(row);
-
-	if (refcnt_row_source(p)->write)
-		put_number(p->writes, width, pic);
+	if (known)
+		put_number(n, width, pic);
 	else
 		picture_text(pic, "-", width, PICTURE_RIGHT);
 }
+
+FIELD_PUT(put_reads, refcnt_row, put_known(tells_reads(refcnt_row_page(r)),
+    refcnt_row_page(r)->reads, width, pic))
+FIELD_PUT(put_writes, refcnt_row, put_known(
+    refcnt_row_source(refcnt_row_page(r))->write, refcnt_row_page(r)->writes,
+    width, pic))
 
 static void
 put_touched(const void *row, int width, struct page_picture *pic)
@@ -314,13 +331,17 @@ put_heat(const void *row, int width, struct page_picture *pic)
 	picture_text(pic, text, width, PICTURE_LEFT);
 }
 
+/* Counts of several sources have several units: each row names its own, or its move. */
 static void
 put_hint(const void *row, int width, struct page_picture *pic)
 {
+	const struct refcnt_row *r = row;
 	char text[REFCNT_HINT_TEXT];
 
-	refcnt_hint(row, text);
-	picture_text(pic, text, width, PICTURE_LEFT);
+	refcnt_hint(r, text);
+	picture_text(pic, text[0] != '-' && r->of->is_mixed ?
+	    refcnt_row_source(refcnt_row_page(r))->name : text, width,
+	    PICTURE_LEFT);
 }
 
 /* Columns that the page, its home and its first counters keep. */
@@ -346,11 +367,9 @@ static const struct field fields[] = {
 	    .column = { SHOWN("TOTAL", 7, 0, true, 0, put_count) } },
 	{ .key = "count", .get = get_count, .subset = REFCNT_ROW_PAGE,
 	    PRINTED("COUNT", 9, true, count_cell) },
-	{ .key = "reads", .get = get_reads, .at = ALWAYS, .subset = REFCNT_ROW_RUN,
+	{ .key = "reads", .get = get_reads,
 	    .column = { SHOWN("READS", 7, 4, true, REFCNT_KNOWS_WRITES,
-	    put_reads) } },
-	{ .key = "reads", .get = get_reads, .at = FROM_WRITES,
-	    .subset = REFCNT_ROW_PAGE },
+	    put_reads), .subset = REFCNT_ROW_RUN } },
 	{ .key = "writes", .get = get_writes,
 	    .column = { SHOWN("WRITES", 7, 5, true, REFCNT_KNOWS_WRITES,
 	    put_writes), .subset = REFCNT_ROW_RUN } },

@@ -358,20 +358,21 @@ static void
 put_head(const struct page_refcnt *t, const struct page_refcnt_head *h,
     int rows, struct page_picture *pic)
 {
-	char text[512];
-	size_t len;
+	bool one = rows != 0 && rows < 2 * BAR_ROWS;
+	bool has_cpus = h->virtual[0] != '\0';
+	char sums[512], text[1024];
+	size_t len = 0;
 
 	put_title_line(h, pic);
 	if (rows != 0 && rows < HEAD_ROWS)
 		return;
 	if (t->list.copy != NULL && t->list.copy->ranges > 0) {
-		sums_text(t, text, sizeof text);
-		len = strlen(text);
-		if (h->virtual[0] != '\0')
-			base_append(text, sizeof text, &len,
-			    "   nodes are processors: %s", h->virtual);
-		picture_wrap(pic, text, rows == 0 || rows >= 2 * BAR_ROWS ? 3 : 1,
-		    PAGE_PLAIN);
+		sums_text(t, sums, sizeof sums);
+		base_append(text, sizeof text, &len, "%s%s%s%s", one &&
+		    has_cpus ? "processors for nodes   " : "", sums, !one &&
+		    has_cpus ? "   nodes are processors: " : "", one ? "" :
+		    h->virtual);
+		picture_wrap(pic, text, one ? 1 : 3, PAGE_PLAIN);
 	}
 	if (t->filter != NULL) {
 		picture_line(pic);

@@ -21,6 +21,17 @@ is_run(const struct refcnt_copy *c, size_t a, size_t b)
 	    c->counters * sizeof(uint64_t)) == 0;
 }
 
+/* *first: the first page that is counted, or SIZE_MAX. */
+static bool
+is_of_another_source(const struct refcnt_copy *c, size_t *first, size_t i)
+{
+	if ((c->page[i].flags & REFCNT_VALID) == 0)
+		return false;
+	if (*first == SIZE_MAX)
+		*first = i;
+	return c->page[i].source != c->page[*first].source;
+}
+
 static bool matches(const struct refcnt_row *, const struct filter *);
 
 int
@@ -29,11 +40,12 @@ refcnt_list_make(struct refcnt_list *list, const struct refcnt_copy *c,
 {
 	struct refcnt_line line;
 	void *lines = list->line;
+	size_t first = SIZE_MAX;
 	int err = 0;
 
 	list->copy = c;
 	list->n = list->of = 0;
-	list->has_nodes = list->has_writes = false;
+	list->has_nodes = list->has_writes = list->is_mixed = false;
 	for (size_t i = 0; i < c->n && err == 0; i += line.pages) {
 		line = (struct refcnt_line){ .at = i, .pages = 1 };
 		while (!list->single && i + line.pages < c->n &&
@@ -42,6 +54,7 @@ refcnt_list_make(struct refcnt_list *list, const struct refcnt_copy *c,
 		list->of++;
 		list->has_nodes |= (c->page[i].flags & REFCNT_NO_NODE) == 0;
 		list->has_writes |= refcnt_row_source(&c->page[i])->write;
+		list->is_mixed |= is_of_another_source(c, &first, i);
 		if (filter != NULL && !matches(&(struct refcnt_row){ list, &line },
 		    filter))
 			continue;
@@ -233,7 +246,8 @@ text_of(void *arg, enum filter_field field)
 	case FILTER_R_COUNT:
 		return number_text(a, true, p->count);
 	case FILTER_R_READS:
-		return number_text(a, true, p->reads);
+		return number_text(a, refcnt_row_source(p)->read &&
+		    refcnt_row_source(p)->write, p->reads);
 	case FILTER_R_WRITES:
 		return number_text(a, refcnt_row_source(p)->write, p->writes);
 	case FILTER_R_TOUCHED:

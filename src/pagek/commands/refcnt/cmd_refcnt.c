@@ -112,10 +112,12 @@ ask_range(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 }
 
 static void
-report(const struct options *o, struct nodes_session *s)
+report(const struct options *o, struct nodes_session *s,
+    const struct page_ranges *r)
 {
 	const struct nodes_look *look = nodes_session_look(s);
 	const struct nodes_count *c = &nodes_session_refcnt(s)->count;
+	uint64_t pages = page_ranges_pages(r);
 	char target[64];
 
 	base_safe_text(target, sizeof target, look->target.name,
@@ -125,9 +127,11 @@ report(const struct options *o, struct nodes_session *s)
 		    (long)look->target.pid, base_digits(c->moved).text,
 		    o->refcnt.node, base_digits(c->left).text);
 	else
-		printf("%s[%ld] %s page%s counted now\n", target,
-		    (long)look->target.pid, base_digits(c->pages).text,
-		    c->pages == 1 ? " is" : "s are");
+		printf("%s[%ld] %s page%s %s now; the target has %s counted "
+		    "page%s\n", target, (long)look->target.pid,
+		    base_digits(pages).text, pages == 1 ? " is" : "s are",
+		    option_given(o, OPTION_ENABLE) ? "counted" : "not counted",
+		    base_digits(c->pages).text, c->pages == 1 ? "" : "s");
 	if (c->why[0] != '\0')
 		notice("%s", c->why);
 }
@@ -137,13 +141,20 @@ change(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 {
 	struct page_ranges r = { 0 };
 	int status = find_ranges(o, s, &r);
+	size_t done = 0;
 
-	for (size_t i = 0; status == PAGEK_OK && i < r.n; i++)
-		status = ask_range(o, loop, s, &r.range[i]);
+	while (status == PAGEK_OK && done < r.n) {
+		status = ask_range(o, loop, s, &r.range[done]);
+		done += status == PAGEK_OK;
+	}
+	if (done > 0 && done < r.n)
+		notice("%s: before that, %zu of %zu ranges were switched %s",
+		    o->target.word, done, r.n, option_given(o, OPTION_ENABLE) ?
+		    "on" : "off");
 	if (status == PAGEK_OK && r.n == 0)
 		notice("%s: it holds no blocks", o->target.word);
 	if (status == PAGEK_OK && !option_given(o, OPTION_QUIET))
-		report(o, s);
+		report(o, s, &r);
 	if (status == PAGEK_OK && nodes_session_refcnt(s)->count.left > 0)
 		status = PAGEK_FAILED;
 	page_ranges_fini(&r);
@@ -225,6 +236,13 @@ has_process(const struct nodes_look *look)
 	return look->state == NODES_DORMANT || batch_has_list(look);
 }
 
+static bool
+changes(const struct options *o)
+{
+	return option_given(o, OPTION_ENABLE) || option_given(o, OPTION_DISABLE) ||
+	    option_given(o, OPTION_MOVE);
+}
+
 static int
 check_actions(struct parse *p)
 {
@@ -257,8 +275,15 @@ check_beside(struct parse *p)
 		{ OPTION_ALL, OPTION_ENABLE, OPTION_DISABLE },
 		{ OPTION_ROOT, OPTION_MEMORY, OPTION_IMPORT },
 	};
+	static const enum option_id data[] = { OPTION_FORMAT, OPTION_FIELDS,
+		OPTION_LIMIT, OPTION_OUTPUT };
 	const struct options *o = p->o;
 
+	for (size_t i = 0; changes(o) && i < BASE_NELEM(data); i++)
+		if (option_given(o, data[i]))
+			return option_fail(p, "--%s is for counts, and --enable, "
+			    "--disable and --move print none",
+			    option_name(data[i]));
 	if (option_given(o, OPTION_NODES) && !option_given(o, OPTION_ENABLE) &&
 	    !option_given(o, OPTION_MEMORY) && !option_given(o, OPTION_IMPORT))
 		return option_fail(p, "--nodes is for --enable, --memory or "
@@ -281,7 +306,7 @@ static int
 check_range(struct parse *p)
 {
 	const struct refcnt_options *r = &p->o->refcnt;
-	bool changes = option_given(p->o, OPTION_ENABLE) ||
+	bool switches = option_given(p->o, OPTION_ENABLE) ||
 	    option_given(p->o, OPTION_DISABLE);
 	unsigned ways = (r->numbers > 0) + option_given(p->o, OPTION_BLOCK) +
 	    option_given(p->o, OPTION_ALL);
@@ -297,7 +322,7 @@ check_range(struct parse *p)
 	if (ways > 1)
 		return option_fail(p, "an ADDRESS with its LENGTH, --block and "
 		    "--all exclude each other");
-	if (changes && ways == 0)
+	if (switches && ways == 0)
 		return option_fail(p, "--%s needs an ADDRESS and a LENGTH, "
 		    "--block ADDRESS, or --all", option_given(p->o,
 		    OPTION_ENABLE) ? "enable" : "disable");
@@ -308,8 +333,7 @@ static int
 check_length(struct parse *p)
 {
 	const struct refcnt_options *r = &p->o->refcnt;
-	bool acts = option_given(p->o, OPTION_ENABLE) ||
-	    option_given(p->o, OPTION_DISABLE) || option_given(p->o, OPTION_MOVE);
+	bool acts = changes(p->o);
 
 	if (r->numbers < 2)
 		return 0;
@@ -377,7 +401,5 @@ cmd_refcnt(const struct options *o, uv_loop_t *loop)
 	if (option_given(o, OPTION_MEMORY))
 		return o->target_given ? batch_visit(o, loop, has_process,
 		    memory_print) : memory_print(o, loop, NULL);
-	return batch_visit(o, loop, has_process, option_given(o, OPTION_ENABLE) ||
-	    option_given(o, OPTION_DISABLE) || option_given(o, OPTION_MOVE) ?
-	    change : show);
+	return batch_visit(o, loop, has_process, changes(o) ? change : show);
 }

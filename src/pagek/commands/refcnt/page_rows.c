@@ -44,8 +44,8 @@ put_heading(FILE *out, const struct page_rows *r, const struct options *o)
 {
 	char target[PAGE_TARGET_TEXT], safe[4 * PAGE_TARGET_TEXT];
 	const struct nodes_refcnt *t = r->refcnt;
-	const struct refcnt_copy_page *p = r->copy.page;
 	const struct refcnt_source_row *source;
+	uint32_t told = 0;
 
 	if (r->look != NULL) {
 		page_target_text(r->look, target);
@@ -56,11 +56,16 @@ put_heading(FILE *out, const struct page_rows *r, const struct options *o)
 		    o->page.ascii);
 	}
 	fprintf(out, "%s", safe);
-	while (p < r->copy.page + r->copy.n && (p->flags & REFCNT_VALID) == 0)
-		p++;
-	if (p < r->copy.page + r->copy.n) {
+	for (size_t i = 0; i < r->copy.n; i++) {
+		const struct refcnt_copy_page *p = &r->copy.page[i];
+
+		if ((p->flags & REFCNT_VALID) == 0 ||
+		    (told >> (p->source & 31) & 1) != 0)
+			continue;
 		source = refcnt_row_source(p);
-		fprintf(out, "  %s: %s", source->text, source->unit);
+		fprintf(out, "%s %s: %s", told != 0 ? "," : " ", source->text,
+		    source->unit);
+		told |= UINT32_C(1) << (p->source & 31);
 	}
 	if (t != NULL && t->nranges > 0)
 		fprintf(out, "  %s pages counted, periods of %g s",
