@@ -22,7 +22,7 @@ static int
 ask(const uint8_t *p, size_t len, int at, bool exact, struct cfi_rule *got)
 {
 	*got = untouched;
-	return cfi_find_in(p, p, p + len,
+	return cfi_find_in(NULL, p, p, p + len,
 	    (uintptr_t)p + SAMPLE_CODE + (uintptr_t)(intptr_t)at + !exact,
 	    exact, got);
 }
@@ -145,11 +145,11 @@ TEST(table_outside_of_the_limits_is_not_read)
 	const uint8_t *p = t.bytes;
 
 	sample_build(&cfi_good[0], (uintptr_t)p, &t);
-	ck_assert_int_eq(cfi_find_in(p, p + 1, p + t.len,
+	ck_assert_int_eq(cfi_find_in(NULL, p, p + 1, p + t.len,
 	    (uintptr_t)p + SAMPLE_CODE, true, &got), -ENOTSUP);
-	ck_assert_int_eq(cfi_find_in(p + t.len, p, p + t.len - 1,
+	ck_assert_int_eq(cfi_find_in(NULL, p + t.len, p, p + t.len - 1,
 	    (uintptr_t)p + SAMPLE_CODE, true, &got), -ENOTSUP);
-	ck_assert_int_eq(cfi_find_in(p, p, p,
+	ck_assert_int_eq(cfi_find_in(NULL, p, p, p,
 	    (uintptr_t)p + SAMPLE_CODE, true, &got), -ENOTSUP);
 }
 
@@ -188,16 +188,16 @@ TEST(address_is_found_among_many_functions)
 	for (i = 0; i < FUNCTIONS; i++) {
 		uintptr_t start = (uintptr_t)p + 0x1000 * (i + 1);
 
-		ck_assert_int_eq(cfi_find_in(p, p, p + sizeof(p), start, true,
+		ck_assert_int_eq(cfi_find_in(NULL, p, p, p + sizeof(p), start, true,
 		    &got), 0);
 		ck_assert_int_eq(got.cfa, (int)i);
-		ck_assert_int_eq(cfi_find_in(p, p, p + sizeof(p),
+		ck_assert_int_eq(cfi_find_in(NULL, p, p, p + sizeof(p),
 		    start + 0x800, false, &got), 0);
 		ck_assert_int_eq(got.cfa, (int)i);
-		ck_assert_int_eq(cfi_find_in(p, p, p + sizeof(p),
+		ck_assert_int_eq(cfi_find_in(NULL, p, p, p + sizeof(p),
 		    start + 0x800, true, &got), -ENOENT);
 	}
-	ck_assert_int_eq(cfi_find_in(p, p, p + sizeof(p), (uintptr_t)p + 0xfff,
+	ck_assert_int_eq(cfi_find_in(NULL, p, p, p + sizeof(p), (uintptr_t)p + 0xfff,
 	    true, &got), -ENOENT);
 }
 
@@ -217,11 +217,11 @@ TEST(walk_of_a_table_has_an_end)
 	memcpy(p, t.bytes, t.len);
 	for (i = 1; i < ENTRIES; i++)
 		memcpy(p + 8 * i, t.bytes + 8, 8);
-	ck_assert_int_eq(cfi_find_in(p, p, p + 8 * (ENTRIES + 1), 4711, true,
+	ck_assert_int_eq(cfi_find_in(NULL, p, p, p + 8 * (ENTRIES + 1), 4711, true,
 	    &got), -ENOTSUP);
 	/* One that ends soon enough. */
 	memset(p + 800, 0, 8);
-	ck_assert_int_eq(cfi_find_in(p, p, p + 8 * (ENTRIES + 1), 4711, true,
+	ck_assert_int_eq(cfi_find_in(NULL, p, p, p + 8 * (ENTRIES + 1), 4711, true,
 	    &got), -ENOENT);
 	free(p);
 }

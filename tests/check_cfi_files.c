@@ -229,8 +229,16 @@ map_file(struct file *f, int fd)
 
 /* --- the comparison ------------------------------------------------------ */
 
+struct row {
+	uint64_t at;
+	enum why why;
+	struct cfi_rule want;
+};
+
 struct tally {
 	unsigned rows;
+	struct row before;		/* the last one */
+	struct cfi_place place;
 	unsigned why[WHY_MAX];
 };
 
@@ -244,13 +252,13 @@ rules_equal(const struct cfi_rule *a, const struct cfi_rule *b)
 }
 
 static void
-compare_at(const struct file *f, uint64_t at, bool exact, enum why why,
-    const struct cfi_rule *want)
+compare_from(struct cfi_place *place, const struct file *f, uint64_t at,
+    bool exact, enum why why, const struct cfi_rule *want)
 {
 	struct cfi_rule got = { .cfa = 4711 };
 	int err;
 
-	err = cfi_find_in(f->hdr, f->lo, f->hi,
+	err = cfi_find_in(place, f->hdr, f->lo, f->hi,
 	    (uintptr_t)(f->base + at + !exact), exact, &got);
 	if (err == (why == FOLLOWED ? 0 : -ENOTSUP) &&
 	    (err != 0 || rules_equal(&got, want)))
@@ -263,27 +271,37 @@ compare_at(const struct file *f, uint64_t at, bool exact, enum why why,
 	    want->ra_at_rsp, want->ra, want->outermost, want->signal);
 }
 
-/* The first and the last address of a row; *at moves on to the next one. */
+static void
+compare_at(const struct file *f, struct tally *t, uint64_t at, bool exact,
+    const struct row *row)
+{
+	compare_from(NULL, f, at, exact, row->why, &row->want);
+	compare_from(&t->place, f, at, exact, row->why, &row->want);
+}
+
+/* The first and the last address of a row, now and then after going back; *at moves on to the next one. */
 static bool
 compare_row(const struct file *f, uint64_t *at, struct tally *t)
 {
-	struct cfi_rule want;
+	struct row row = { .at = *at };
 	Dwarf_Frame *frame;
 	Dwarf_Addr start, end;
-	enum why why;
 	bool signal;
 
 	if (dwarf_cfi_addrframe(f->cfi, *at, &frame) != 0)
 		return false;
 	ck_assert_int_eq(dwarf_frame_info(frame, &start, &end, &signal),
 	    DWARF_RA);
-	why = expect(frame, signal, &want);
+	row.why = expect(frame, signal, &row.want);
 	free(frame);
 	ck_assert_uint_gt(end, *at);
-	compare_at(f, *at, true, why, &want);
-	compare_at(f, end - 1, t->rows % 2, why, &want);
+	compare_at(f, t, *at, true, &row);
+	if (t->rows % 5 == 4)
+		compare_at(f, t, t->before.at, true, &t->before);
+	compare_at(f, t, end - 1, t->rows % 2, &row);
 	t->rows++;
-	t->why[why]++;
+	t->why[row.why]++;
+	t->before = row;
 	*at = end;
 	return true;
 }

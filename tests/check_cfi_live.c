@@ -42,9 +42,9 @@ TEST(address_in_no_object_leaves_the_object_untouched)
 
 	ck_assert_ptr_ne(jit, MAP_FAILED);
 	for (i = 0; i < sizeof(nowhere) / sizeof(nowhere[0]); i++) {
-		ck_assert_int_eq(cfi_find(nowhere[i], true, &rule, &object),
+		ck_assert_int_eq(cfi_find(NULL, nowhere[i], true, &rule, &object),
 		    -ENOENT);
-		ck_assert_int_eq(cfi_find(nowhere[i], false, &rule, &object),
+		ck_assert_int_eq(cfi_find(NULL, nowhere[i], false, &rule, &object),
 		    -ENOENT);
 		ck_assert_uint_eq(object.start, 4711);
 	}
@@ -57,7 +57,7 @@ check_entry(uintptr_t function, const void *base)
 	struct cfi_object object = { .map = NULL };
 	struct cfi_rule rule = untouched;
 
-	ck_assert_int_eq(cfi_find(function, true, &rule, &object), 0);
+	ck_assert_int_eq(cfi_find(NULL, function, true, &rule, &object), 0);
 	ck_assert_int_eq(rule.base, CFI_RSP);
 	ck_assert_int_eq(rule.cfa, 8);
 	ck_assert_int_eq(rule.ra, -8);
@@ -105,10 +105,10 @@ TEST(address_behind_a_last_call_is_of_the_function_before)
 	struct cfi_object object;
 	struct cfi_rule rule = untouched;
 
-	ck_assert_int_eq(cfi_find((uintptr_t)behind_it, true, &rule, &object),
+	ck_assert_int_eq(cfi_find(NULL, (uintptr_t)behind_it, true, &rule, &object),
 	    0);
 	ck_assert_int_eq(rule.cfa, 8);
-	ck_assert_int_eq(cfi_find((uintptr_t)behind_it, false, &rule,
+	ck_assert_int_eq(cfi_find(NULL, (uintptr_t)behind_it, false, &rule,
 	    &object), 0);
 	ck_assert_int_eq(rule.cfa, 64);
 }
@@ -131,7 +131,7 @@ TEST(start_of_the_program_is_outermost)
 	struct cfi_object object;
 	struct cfi_rule rule = untouched;
 
-	ck_assert_int_eq(cfi_find((uintptr_t)_start + 8, true, &rule, &object),
+	ck_assert_int_eq(cfi_find(NULL, (uintptr_t)_start + 8, true, &rule, &object),
 	    0);
 	ck_assert(cfi_rules_equal(&rule,
 	    &(struct cfi_rule){ .outermost = true }));
@@ -184,7 +184,7 @@ TEST(damaged_table_of_an_object_with_a_hole_is_survived)
 		return;
 	}
 	f = (uintptr_t)dlsym(object, "f");
-	ck_assert_int_eq(cfi_find(f, true, &rule, &found), 0);
+	ck_assert_int_eq(cfi_find(NULL, f, true, &rule, &found), 0);
 	ck_assert_int_eq(_dl_find_object((void *)f, &o), 0);
 	for (end = found.start; end < found.end && is_readable(end);)
 		end += 4096;
@@ -197,7 +197,7 @@ TEST(damaged_table_of_an_object_with_a_hole_is_survived)
 		entry = (int32_t *)o.dlfo_eh_frame + 3;
 		for (int32_t i = 0; i < entry[-1]; i++)
 			entry[2 * i + 1] = (int32_t)to;
-		err = cfi_find(f, true, &rule, &found);
+		err = cfi_find(NULL, f, true, &rule, &found);
 		ck_assert(err == 0 || err == -ENOENT || err == -ENOTSUP);
 	}
 	dlclose(object);
@@ -261,7 +261,7 @@ step(struct regs *r, bool *exact)
 	uintptr_t cfa, ra;
 	int err;
 
-	err = cfi_find(r->pc, *exact, &rule, &object);
+	err = cfi_find(NULL, r->pc, *exact, &rule, &object);
 	if (err != 0 || rule.outermost)
 		return err;
 	if (r->rbp_lost && (rule.base == CFI_RBP || rule.base == CFI_AT_RBP))
@@ -435,7 +435,7 @@ TEST(walk_of_a_coroutine_ends_where_it_began)
 	inside.uc_link = &outside;
 	makecontext(&inside, coroutine, 0);
 	ck_assert_int_eq(swapcontext(&outside, &inside), 0);
-	err = cfi_find(coroutine_returns_to, false, &rule, &object);
+	err = cfi_find(NULL, coroutine_returns_to, false, &rule, &object);
 	ck_assert(err == -ENOENT || (err == 0 && rule.outermost));
 	ck_assert_ptr_nonnull(object.map);
 }
@@ -448,6 +448,6 @@ TEST(this_libc_has_no_tables)
 	struct cfi_object object;
 	struct cfi_rule rule;
 
-	ck_assert_int_eq(cfi_find(4711, true, &rule, &object), -ENOENT);
+	ck_assert_int_eq(cfi_find(NULL, 4711, true, &rule, &object), -ENOENT);
 }
 #endif

@@ -437,16 +437,17 @@ enum which {
 	WHICH_MAX,
 };
 
+/* Packed, for a search takes ten rows of a handler's stack. */
 struct saved {
 	uint8_t how;
 	int32_t off;
-};
+} __attribute__((packed));
 
 struct row {
 	uint8_t cfa_how;
 	uint8_t cfa_reg;	/* DWARF's number; others than rsp and rbp: UINT8_MAX */
-	int32_t cfa_off;
 	struct saved reg[WHICH_MAX];
+	int32_t cfa_off;
 };
 
 struct machine {
@@ -823,20 +824,25 @@ run_common_steps(struct machine *m, struct cursor *program)
 	program->at = at;
 }
 
+/* Stops before the step that leads past the address. */
 static void
-run_program(struct machine *m, struct cursor program)
+run_program(struct machine *m, struct cursor *program)
 {
+	struct cursor before;
 	struct step s;
 
-	while (program.at < program.end && !m->past && !m->failed) {
-		run_common_steps(m, &program);
-		if (program.at == program.end)
+	while (program->at < program->end && !m->past && !m->failed) {
+		run_common_steps(m, program);
+		if (program->at == program->end)
 			break;
-		s = take_step(&program, m->cie);
-		if (program.bad)
+		before = *program;
+		s = take_step(program, m->cie);
+		if (program->bad)
 			m->failed = true;
 		else
 			perform_step(m, &s);
+		if (m->past)
+			*program = before;
 	}
 }
 
@@ -923,23 +929,59 @@ rule_of(const struct row *row, bool signal, struct cfi_rule *rule)
 	return 0;
 }
 
-static int
-make_rule(const struct cfi_fde *fde, uintptr_t pc, struct cfi_rule *rule)
-{
-	struct machine m;
+/* --- places --------------------------------------------------------------- */
 
-	/* m.stack is not worth clearing. */
-	m.cie = &fde->cie;
-	m.pc = pc;
-	m.at = fde->start;
-	m.past = m.failed = m.begun = false;
-	m.remembered = 0;
-	m.now = m.first = (struct row){ .cfa_how = CFA_UNKNOWN };
-	run_program(&m, fde->cie.program);
-	m.first = m.now;
-	m.begun = true;
-	run_program(&m, fde->program);
-	return m.failed ? -ENOTSUP : rule_of(&m.now, fde->cie.signal, rule);
+/* What a struct cfi_place holds. */
+struct place {
+	const uint8_t *hdr;	/* of the function's table */
+	struct cfi_fde fde;	/* size 0: no place */
+	struct cursor program;	/* the steps that are left */
+	struct machine machine;
+};
+
+_Static_assert(sizeof(struct place) <= sizeof(struct cfi_place), "");
+
+/* The table still lies where it did, at least. */
+static bool
+place_has(const struct place *p, const struct cfi_table *t, uintptr_t pc)
+{
+	return fde_has(&p->fde, pc) && p->hdr == t->hdr &&
+	    p->fde.program.at >= t->lo && p->fde.program.end <= t->hi &&
+	    p->fde.cie.program.at >= t->lo && p->fde.cie.program.end <= t->hi;
+}
+
+/* To the start of the function. */
+static void
+place_begin(struct place *p)
+{
+	struct machine *m = &p->machine;
+	struct cursor first = p->fde.cie.program;
+
+	/* m->stack is not worth clearing. */
+	m->cie = &p->fde.cie;
+	m->pc = m->at = p->fde.start;
+	m->past = m->failed = m->begun = false;
+	m->remembered = 0;
+	m->now = m->first = (struct row){ .cfa_how = CFA_UNKNOWN };
+	run_program(m, &first);
+	m->first = m->now;
+	m->begun = true;
+	p->program = p->fde.program;
+}
+
+static int
+place_rule(struct place *p, uintptr_t pc, struct cfi_rule *rule)
+{
+	struct machine *m = &p->machine;
+
+	m->cie = &p->fde.cie;
+	m->pc = pc;
+	m->past = false;
+	run_program(m, &p->program);
+	if (!m->failed)
+		return rule_of(&m->now, p->fde.cie.signal, rule);
+	p->fde.size = 0;
+	return -ENOTSUP;
 }
 
 #define FIRST_PAGE 4096	/* the smallest page: mapped where the header is */
@@ -947,21 +989,50 @@ make_rule(const struct cfi_fde *fde, uintptr_t pc, struct cfi_rule *rule)
 /* --- objects ------------------------------------------------------------- */
 
 static int
-rule_at(const struct cfi_table *t, uintptr_t pc, struct cfi_rule *rule)
+rule_from(struct place *p, const struct cfi_table *t, uintptr_t pc,
+    struct cfi_rule *rule)
 {
-	struct cfi_fde fde;
-	int err = find_fde(t, pc, &fde);
+	int err;
 
-	return err != 0 ? err : make_rule(&fde, pc, rule);
+	if (!place_has(p, t, pc)) {
+		p->hdr = t->hdr;
+		err = find_fde(t, pc, &p->fde);
+		if (err != 0) {
+			p->fde.size = 0;
+			return err;
+		}
+		place_begin(p);
+	} else if (pc < p->machine.at) {
+		place_begin(p);
+	}
+	return place_rule(p, pc, rule);
+}
+
+/* A function of its own: a place given by the caller takes no second one's stack. */
+static NOINLINE int
+rule_from_nowhere(const struct cfi_table *t, uintptr_t pc, struct cfi_rule *rule)
+{
+	struct place p;
+
+	p.fde.size = 0;
+	return rule_from(&p, t, pc, rule);
+}
+
+static int
+rule_at(struct cfi_place *place, const struct cfi_table *t, uintptr_t pc,
+    struct cfi_rule *rule)
+{
+	return place == NULL ? rule_from_nowhere(t, pc, rule) :
+	    rule_from((struct place *)place->held, t, pc, rule);
 }
 
 int
-cfi_find_in(const uint8_t *hdr, const uint8_t *lo, const uint8_t *hi,
-    uintptr_t pc, bool exact, struct cfi_rule *rule)
+cfi_find_in(struct cfi_place *place, const uint8_t *hdr, const uint8_t *lo,
+    const uint8_t *hi, uintptr_t pc, bool exact, struct cfi_rule *rule)
 {
 	struct cfi_table t = { hdr, lo, hi };
 
-	return rule_at(&t, exact ? pc : pc - 1, rule);
+	return rule_at(place, &t, exact ? pc : pc - 1, rule);
 }
 
 const ElfW(Phdr) *
@@ -1086,8 +1157,8 @@ find_table(uintptr_t pc, struct cfi_table *t, struct cfi_object *object)
 }
 
 int
-cfi_find(uintptr_t pc, bool exact, struct cfi_rule *rule,
-    struct cfi_object *object)
+cfi_find(struct cfi_place *place, uintptr_t pc, bool exact,
+    struct cfi_rule *rule, struct cfi_object *object)
 {
 	struct cfi_table t;
 	int err;
@@ -1095,13 +1166,14 @@ cfi_find(uintptr_t pc, bool exact, struct cfi_rule *rule,
 	if (!exact)
 		pc--;
 	err = find_table(pc, &t, object);
-	return err != 0 ? err : rule_at(&t, pc, rule);
+	return err != 0 ? err : rule_at(place, &t, pc, rule);
 }
 #else
 int
-cfi_find(uintptr_t pc, bool exact, struct cfi_rule *rule,
-    struct cfi_object *object)
+cfi_find(struct cfi_place *place, uintptr_t pc, bool exact,
+    struct cfi_rule *rule, struct cfi_object *object)
 {
+	(void)place;
 	(void)pc;
 	(void)exact;
 	(void)rule;

@@ -10,7 +10,7 @@
  *			by _dl_find_object(3), which takes no lock.
  *
  * Example
- *	switch (cfi_find(pc, false, &rule, &object)) {
+ *	switch (cfi_find(NULL, pc, false, &rule, &object)) {
  *	case 0:		cfa = rule.base == CFI_RSP ? rsp + rule.cfa : ...
  *	case -ENOENT:	no table
  *	case -ENOTSUP:	a rule that we do not follow
@@ -68,15 +68,26 @@ struct cfi_object {
 };
 
 /*
+ * Where a search has ended.  The next one goes on from there if its address is further on
+ * in the same function, which may have thousands of calls.  Zeros are no place, and its owner
+ * zeroes it when an object has been loaded or unloaded.
+ */
+struct cfi_place {
+	_Alignas(8) unsigned char held[408];
+};
+
+/*
  * The rule for the call before `pc` or, when exact, for pc itself.  -ENOENT: pc
  * lies in no object (*object is untouched), or has no table entry; -ENOTSUP.
- * On error the rule is untouched; *object is set if pc lies in one.
+ * On error the rule is untouched; *object is set if pc lies in one.  The
+ * place may be NULL.
  */
-int cfi_find(uintptr_t pc, bool exact, struct cfi_rule *, struct cfi_object *);
+int cfi_find(struct cfi_place *, uintptr_t pc, bool exact, struct cfi_rule *,
+    struct cfi_object *);
 
 /* Reads the caller's tables: eh_frame_hdr at `hdr`, all within [lo, hi). */
-int cfi_find_in(const uint8_t *hdr, const uint8_t *lo, const uint8_t *hi,
-    uintptr_t pc, bool exact, struct cfi_rule *);
+int cfi_find_in(struct cfi_place *, const uint8_t *hdr, const uint8_t *lo,
+    const uint8_t *hi, uintptr_t pc, bool exact, struct cfi_rule *);
 
 /* The program headers, if in the ELF header's page at `start`; or NULL. */
 const ElfW(Phdr) *cfi_headers(uintptr_t start, uintptr_t end, unsigned *n);

@@ -137,15 +137,38 @@ remember_rule(uintptr_t pc, uint64_t word)
 	}
 }
 
+/*
+ * A place is used in a copy and put back: a handler's fork may wipe it meanwhile, and a
+ * handler of this thread searches without it.
+ */
+static NOINLINE int
+find_from_place(struct rules_near *near, uintptr_t pc, struct cfi_rule *rule,
+    struct cfi_object *object, uint32_t generation)
+{
+	struct cfi_place place = near->place;
+	int rc;
+
+	if (near->generation != generation)
+		place = (struct cfi_place){ { 0 } };
+	rc = cfi_find(&place, pc, false, rule, object);
+	near->place = place;
+	atomic_signal_fence(memory_order_seq_cst);
+	if (near->generation != generation)
+		near->place = (struct cfi_place){ { 0 } };
+	return rc;
+}
+
 static int
-ask_cfi(uintptr_t pc, bool exact, struct rule *r)
+ask_cfi(struct rules_near *near, uintptr_t pc, bool exact, struct rule *r)
 {
 	struct cfi_object object = { .map = NULL };
 	uint32_t generation = atomic_load(&rules_generation);
 	uint64_t word;
 	int rc;
 
-	rc = cfi_find(pc, exact, &r->cfi, &object);
+	rc = near != NULL && !exact ?
+	    find_from_place(near, pc, &r->cfi, &object, generation) :
+	    cfi_find(NULL, pc, exact, &r->cfi, &object);
 	r->module = object.map != NULL ? sites_module(&object) : 0;
 	if (rc == 0 && !exact && (r->module != 0 || !sites_attached()) &&
 	    pack_rule(r, &word) &&
@@ -231,12 +254,12 @@ rules_find(struct rules_near *near, uintptr_t pc, bool exact, struct rule *r)
 	int rc = 0;
 
 	if (exact)
-		return ask_cfi(pc, true, r);
+		return ask_cfi(near, pc, true, r);
 	word = recall_rule(pc);
 	if (word != 0)
 		unpack_rule(word, r);
 	else
-		rc = ask_cfi(pc, false, r);
+		rc = ask_cfi(near, pc, false, r);
 	if (rc == 0 && near != NULL && near->generation == generation)
 		near_remember(near, pc, r, generation);
 	return rc;
@@ -246,6 +269,7 @@ void
 rules_near_void(struct rules_near *near, uint32_t generation)
 {
 	near->generation = 0;
+	near->place = (struct cfi_place){ { 0 } };
 	for (unsigned i = 0; i < RULES_SETS; i++)
 		if ((near->set[i].way[0] | near->set[i].way[1]) != 0)
 			near->set[i].way[0] = near->set[i].way[1] = 0;

@@ -32,6 +32,7 @@ struct rule {
 #define RULES_SETS 4096		/* as many as 12 bits of an address tell apart */
 struct rules_near {
 	uint32_t generation;
+	struct cfi_place place;
 	_Alignas(64) struct {
 		_Alignas(16) uint64_t way[2];	/* the latest first */
 	} set[RULES_SETS];
