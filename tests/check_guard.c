@@ -209,6 +209,35 @@ TEST(every_reason_has_a_sentence)
 	atomic_store(&area->call_ns, 1234);
 	ck_assert(guard_explain(guard, why, &again));
 	ck_assert_str_eq(why, "each system call of the program takes 1.2 us longer");
+	atomic_store(&area->reference_ns, 27450);
+	atomic_store(&area->gaps, 2);
+	atomic_store(&area->gaps_us, 1001);
+	ck_assert(guard_explain(guard, why, &again));
+	ck_assert_str_eq(why, "each system call of the program takes 1.2 us longer, each "
+	    "reference at least 27.4 us; references may be missing: pages were open "
+	    "in 2 gaps, 2 ms in all");
+}
+
+/* The target chooses its way to count once in a guard's life. */
+TEST(a_guard_of_one_source_does_not_count_by_the_other)
+{
+	count_pages(0, 1);
+	ck_assert_uint_eq(area->exact, 0);
+	ck_assert_int_eq(refcnt_disable(counted, BASE, REFCNT_PAGE), 0);
+	ck_assert_int_eq(guard_begin(guard, counted), 0);
+	heed();
+	end();
+	ck_assert_int_eq(refcnt_enable(counted, BASE, REFCNT_PAGE, REFCNT_EXACT, 0), 0);
+	ck_assert_int_eq(guard_begin(guard, counted), -ESTALE);
+	ck_assert_uint_eq(area->exact, 0);
+}
+
+TEST(the_first_request_says_that_each_reference_counts)
+{
+	ck_assert_int_eq(refcnt_enable(counted, BASE, REFCNT_PAGE, REFCNT_EXACT, 0), 0);
+	ck_assert_int_eq(guard_begin(guard, counted), 0);
+	ck_assert_uint_eq(area->exact, 1);
+	ck_assert_uint_eq(area->ranges, 1);
 }
 
 TEST(another_descriptor_is_refused)

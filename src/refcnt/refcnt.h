@@ -12,7 +12,7 @@
  *	import.h	exact counts from valgrind's or QEMU's text
  *	refs.h		a process's accessed bits, in epochs; mappings.c reads smaps
  *	writes.h	the pages that a process writes to, in epochs
- *	guard/		first touches of closed pages, by read or write and node
+ *	guard/		first touches of closed pages, or each, by read or write and node
  *	hint/		samples of automatic NUMA balancing
  *
  * This room has the model and its sources.  ../nodes/refcnt counts targets with them,

@@ -9,6 +9,9 @@
  *			epoch: a signal handler of the library counts the touch and
  *			restores the access.
  *	epoch		the time from one closing of all guarded pages to the next.
+ *	exact		a guard that counts each reference: the instruction that meets a
+ *			closed page runs alone, and the page is closed again.
+ *	gap		a time in which an exact guard may miss references.
  *	armed		a thread with Syscall User Dispatch: no system call meets a closed page.
  *	bank		one of two tables of counts; a request changes it, so that the node
  *			can still read the former ranges.
@@ -20,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GUARD_VERSION 1
+#define GUARD_VERSION 2
 #define GUARD_PAGES 4096	/* of all ranges: each may become a mapping of its own */
 #define GUARD_RANGES 64
 #define GUARD_NODES 64
@@ -68,6 +71,8 @@ enum guard_why {
 	GUARD_SMALL,		/* a thread has little room on its stack; its id */
 	GUARD_CALL_32,		/* a system call of 32-bit programs; its number there */
 	GUARD_LEAVES,		/* a thread forks, or starts programs or threads, all the time; its id */
+	GUARD_ALONE,		/* exact, without protection keys, but several threads; their number */
+	GUARD_PROC,		/* the target cannot read its own folder in /proc; errno */
 	GUARD_WHYS,
 };
 
@@ -78,6 +83,7 @@ struct guard_area {
 	_Atomic uint32_t beat;		/* heartbeat: counted up twice a second */
 	uint32_t ranges;
 	uint32_t nodes;			/* columns of the table of counts */
+	uint32_t exact;			/* 1: count each reference; read with the first request */
 	struct guard_range range[GUARD_RANGES];
 	uint8_t column[GUARD_CPUS];	/* the column of each processor */
 	/* Written by the target. */
@@ -91,6 +97,10 @@ struct guard_area {
 	_Atomic uint64_t epochs;	/* that have begun */
 	_Atomic uint64_t cut;		/* epochs in which all pages were opened before the end */
 	_Atomic uint64_t calls;		/* system calls of the program while armed */
+	_Atomic uint32_t keys;		/* 1: only one thread sees a page while it is open */
+	_Atomic uint32_t reference_ns;	/* exact: of the fastest references */
+	_Atomic uint64_t gaps;
+	_Atomic uint64_t gaps_us;	/* of the gaps that have ended, if their time is known */
 	/* Indexed by guard_place(). */
 	_Alignas(64) _Atomic uint32_t count[GUARD_BANKS][GUARD_PAGES * GUARD_NODES * 2];
 };

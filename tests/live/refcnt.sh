@@ -206,7 +206,7 @@ bad_input() {
 		    $unmappable 4096 || return 1
 	    done && status 1 'no program has memory' --enable "pid:$pid" 0 \
 	    0xffffffffffffffff &&
-	    status 1 'use refs' --enable --source exact "pid:$pid" "$address" 1 &&
+	    status 1 'use refs' --enable --source import "pid:$pid" "$address" 1 &&
 	    status 1 'no block that is held' --enable --block 0x10 "pid:$pid" &&
 	    status 3 'process 1' --enable pid:1 "$address" 1 &&
 	    status 1 'no such node' --move "pid:$pid" "$address" 4096 511 &&

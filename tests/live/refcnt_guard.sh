@@ -3,86 +3,17 @@
 # read or a write, and a guarded program behaves as without a guard.
 set -u
 . "$(dirname "$0")/lib.sh"
-
-stop() {
-	exec 7>&- 8>&-
-	kill $node $pid $redis 2>/dev/null
-	wait
-	rm -rf "$tmp"
-} >/dev/null 2>&1
-node= pid= redis=
-trap stop EXIT
-
-start_node() {
-	"$B/pageknode" --no-supervisor >>"$tmp/node.out" 2>&1 &
-	node=$!
-	until_true 20 test -S "$XDG_RUNTIME_DIR/pagek/node.hello"
-}
-start_node || exit 1
-
-refcnt() {
-	"$B/pagek" refcnt "$@"
-}
-
-is_watched() {
-	"$B/pagek" targets | grep -q "^pid:$pid .*LIVE"
-}
-
-mkfifo "$tmp/in"
-# start PROGRAM [OPTION...]: starts a target, whose block has $pages pages at $address.
-start() {
-	[ -z "$pid" ] || kill -9 $pid
-	exec 7>&-
-	rm -f "$tmp/pages"
-	LD_PRELOAD=$B/liballoclog.so "$@" <"$tmp/in" >"$tmp/rounds" 2>"$tmp/err" &
-	pid=$!
-	exec 7>"$tmp/in"
-	until_true 20 test -s "$tmp/pages" && until_true 20 is_watched &&
-	    read -r address pages <"$tmp/pages"
-}
-
-# The program ends with status 0 and has made rounds.
-finish() {
-	exec 7>&-
-	wait $pid
-	status=$?
-	pid=
-	cat "$tmp/err"
-	[ $status = 0 ] && [ "$(cat "$tmp/rounds")" -gt 0 ]
-}
+source=guard
+. "$(dirname "$0")/lib_guard.sh"
 
 guarded() {
 	start "$B/tests/targets/guarded" "$tmp/pages" "$@"
-}
-
-enable() {
-	refcnt --enable --source guard --period 0.2 "pid:$pid" "$address" \
-	    $((pages * 4096)) >"$tmp/said" 2>&1
-}
-
-disable() {
-	refcnt --disable "pid:$pid" "$address" $((pages * 4096)) >"$tmp/said"
-}
-
-counts() {
-	refcnt --format csv --fields page,reads,writes "pid:$pid" "$address" \
-	    $((pages * 4096)) 2>/dev/null | tr -d '\r' | sed 1d >"$tmp/counts"
 }
 
 # N: waits until the page that is touched most has N epochs.
 has_epochs() {
 	counts && [ "$(awk -F, '{ n = $2 + $3; if (n > most) most = n }
 	    END { print most + 0 }' "$tmp/counts")" -ge "$1" ]
-}
-
-# Prints the guard's sentence.
-says() {
-	refcnt "pid:$pid" "$address" 4096 2>&1 >"$tmp/text" | tee "$tmp/why" |
-	    grep -q "$1"
-}
-
-must_say() {
-	until_true 30 says "$1" || { cat "$tmp/why"; return 1; }
 }
 
 # --- a program that knows which pages it touches ---------------------------------------
@@ -113,28 +44,11 @@ costs_are_told() {
 }
 rule "source, unit and the cost of a system call are shown" costs_are_told
 
-has_closed_pages() {
-	grep -q -- '---p 00000000 00:00 0 *$' "/proc/$pid/maps" &&
-	    [ "$(ls "/proc/$pid/task" | wc -l)" = 2 ]
-}
-is_alone() {
-	[ "$(ls "/proc/$pid/task" | wc -l)" = 1 ] &&
-	    [ "$(awk '/^SigCgt/ { print $2 }' "/proc/$pid/status")" = \
-	    "$(cat "$tmp/caught")" ]
-}
 ends_with_counting() {
-	echo 0000000000000000 >"$tmp/caught"
 	until_true 20 has_closed_pages && disable && until_true 30 is_alone
 }
 rule "the guard's thread and its handlers end when nothing is counted" ends_with_counting
 
-ends_with_the_node() {
-	enable && until_true 30 has_closed_pages || return 1
-	kill -9 $node
-	wait $node 2>/dev/null
-	rm -f "$XDG_RUNTIME_DIR/pagek/node.hello"
-	until_true 30 is_alone && finish
-}
 rule "all pages are opened when the node is killed, and the program goes on" \
     ends_with_the_node
 
@@ -233,7 +147,7 @@ refuses_nodes() {
 }
 
 takes_no_other_nodes() {
-	guarded touches && refuses_nodes 'only guard and hint count by groups' \
+	guarded touches && refuses_nodes 'only guard, exact and hint count by groups' \
 	    --source refs --nodes cpu &&
 	    refuses_nodes 'groups of processors' --source guard --nodes 0-x &&
 	    enable && refuses_nodes 'is counted by other nodes' --source guard \

@@ -42,11 +42,18 @@ static const struct {
 	void (*handler)(int, siginfo_t *, void *);
 	unsigned long flags;
 	uint64_t mask;
+	bool allowed;	/* the program may handle it, too */
+	bool exact;	/* only an exact guard takes it */
 } ours[] = {
-	{ SIGSEGV, guard_on_fault, SA_SIGINFO | SA_ONSTACK, ~UINT64_C(0) },
+	{ SIGSEGV, guard_on_fault, SA_SIGINFO | SA_ONSTACK, ~UINT64_C(0), true, false },
 	/* No signal is blocked: the program's signals must interrupt a call that waits. */
-	{ SIGSYS, guard_on_call, SA_SIGINFO | SA_NODEFER, 0 },
-	{ SIGURG, guard_on_ask, SA_SIGINFO | SA_RESTART, ~GUARD_NEEDED },
+	{ SIGSYS, guard_on_call, SA_SIGINFO | SA_NODEFER, 0, false, false },
+	{ SIGURG, guard_on_ask, SA_SIGINFO | SA_RESTART, ~GUARD_NEEDED, false, false },
+	{ SIGTRAP, guard_on_trap, SA_SIGINFO | SA_ONSTACK, ~UINT64_C(0), false, true },
+	/* If an instruction causes one in a step, the program's handler must not run in it. */
+	{ SIGBUS, guard_on_other, SA_SIGINFO | SA_ONSTACK, ~UINT64_C(0), true, true },
+	{ SIGFPE, guard_on_other, SA_SIGINFO | SA_ONSTACK, ~UINT64_C(0), true, true },
+	{ SIGILL, guard_on_other, SA_SIGINFO | SA_ONSTACK, ~UINT64_C(0), true, true },
 };
 
 #define OURS (sizeof(ours) / sizeof(ours[0]))
@@ -136,12 +143,25 @@ guard_is_default(const struct guard_action *a, int sig)
 }
 
 bool
+guard_allows_handler(int sig)
+{
+	return ours[index_of(sig)].allowed;
+}
+
+static bool
+takes(const struct guard *g, unsigned i)
+{
+	return g->kind.exact || !ours[i].exact;
+}
+
+bool
 guard_take_signals(struct guard *g)
 {
 	for (unsigned i = 0; i < OURS; i++)
-		take_signal(i);
+		if (takes(g, i))
+			take_signal(i);
 	for (unsigned i = 0; i < OURS; i++)
-		if (ours[i].sig != SIGSEGV &&
+		if (takes(g, i) && !ours[i].allowed &&
 		    !guard_is_default(&theirs[i].action, ours[i].sig)) {
 			guard_stop(g, GUARD_HANDLER, (uint32_t)ours[i].sig);
 			return false;
@@ -150,14 +170,14 @@ guard_take_signals(struct guard *g)
 }
 
 bool
-guard_has_signals(void)
+guard_has_signals(const struct guard *g)
 {
 	struct guard_action now;
 	bool all = true;
 
 	for (unsigned i = 0; i < OURS; i++)
-		if (signal_action(ours[i].sig, NULL, &now) != 0 ||
-		    now.handler != (void *)ours[i].handler) {
+		if (takes(g, i) && (signal_action(ours[i].sig, NULL, &now) != 0 ||
+		    now.handler != (void *)ours[i].handler)) {
 			all = false;
 			take_signal(i);
 		}
@@ -199,7 +219,7 @@ set_mask(int sig, const struct guard_action *was, uint64_t mask)
 
 /* A handler that runs with SIGSYS blocked cannot make a system call. */
 void
-guard_hide_masks(void)
+guard_hide_masks(uint64_t needed)
 {
 	struct guard_action a;
 
@@ -207,10 +227,10 @@ guard_hide_masks(void)
 		if (guard_programs_action(sig) != NULL ||
 		    signal_action(sig, NULL, &a) != 0 ||
 		    a.handler == (void *)SIG_DFL ||
-		    a.handler == (void *)SIG_IGN || (a.mask & GUARD_NEEDED) == 0)
+		    a.handler == (void *)SIG_IGN || (a.mask & needed) == 0)
 			continue;
-		guard_hide(sig, a.mask & GUARD_NEEDED);
-		set_mask(sig, &a, a.mask & ~GUARD_NEEDED);
+		guard_hide(sig, a.mask & needed);
+		set_mask(sig, &a, a.mask & ~needed);
 	}
 }
 
@@ -228,11 +248,17 @@ guard_restore_masks(void)
 }
 
 void
+guard_restore_signals(void)
+{
+	for (unsigned i = 0; i < OURS; i++)
+		guard_restore_signal(ours[i].sig);
+}
+
+void
 guard_forked(void)
 {
 	guard_slot = NULL;
-	for (unsigned i = 0; i < OURS; i++)
-		guard_restore_signal(ours[i].sig);
+	guard_restore_signals();
 	guard_restore_masks();
 }
 
@@ -372,8 +398,8 @@ restore_if_last(struct guard *g)
 
 		last &= state != SLOT_ARMED && state != SLOT_ASKED;
 	}
-	for (unsigned i = 0; i < OURS && last; i++)
-		guard_restore_signal(ours[i].sig);
+	if (last)
+		guard_restore_signals();
 	atomic_store(&g->signals, 0);
 }
 
@@ -438,7 +464,7 @@ arm(struct guard *g, struct slot *s, ucontext_t *uc)
 	long r;
 
 	call_again(s, uc);
-	if ((*mask_of(uc) & GUARD_NEEDED) != 0) {
+	if ((*mask_of(uc) & g->kind.needed) != 0) {
 		guard_say(g, GUARD_BLOCKED, s->tid);
 		return;
 	}
@@ -466,6 +492,7 @@ arm(struct guard *g, struct slot *s, ucontext_t *uc)
 	s->fault_addr = 0;
 	atomic_store(&s->depth, 0);
 	atomic_store(&s->busy, 0);
+	atomic_store(&s->step.n, 0);
 	s->selector = BLOCK;
 	r = CALL(SYS_prctl, GUARD_DISPATCH, DISPATCH_ON, (long)guard_text,
 	    guard_text_end - guard_text, (long)&s->selector);
@@ -743,7 +770,7 @@ ask_thread(struct guard *g, uint32_t tid, bool ask)
 	if (s->asked_epochs++ < 2)
 		return true;
 	if ((number_of(text, "SigBlk", 16) &
-	    (GUARD_NEEDED | SIGNAL_BIT(SIGURG))) != 0) {
+	    (g->kind.needed | SIGNAL_BIT(SIGURG))) != 0) {
 		guard_say(g, GUARD_BLOCKED, tid);
 		return true;
 	}
@@ -803,8 +830,10 @@ guard_scan(struct guard *g, bool ask)
 	    O_DIRECTORY | O_CLOEXEC), unarmed;
 	unsigned all = 0;
 
-	if (fd < 0)
+	if (fd < 0) {
+		guard_say(g, GUARD_PROC, (uint32_t)-fd);
 		return 1;
+	}
 	for (unsigned i = 0; i < GUARD_SLOTS; i++)
 		g->slot[i].seen = false;
 	unarmed = scan_entries(g, fd, ask, &all);
@@ -812,6 +841,7 @@ guard_scan(struct guard *g, bool ask)
 	for (unsigned i = 0; i < GUARD_SLOTS; i++)
 		if (!g->slot[i].seen)
 			atomic_store(&g->slot[i].state, SLOT_FREE);
+	g->threads = all;
 	return all == 0 ? -1 : unarmed;
 }
 

@@ -30,6 +30,9 @@
 #define ADVICE_FILLS 22		/* MADV_POPULATE_READ and later ones */
 #define GONE_MS 200		/* time for the guard's thread to end */
 
+#define USE_WRITE 1
+#define USE_FIRST 2	/* probably of the first page alone */
+
 enum kind {
 	ALL,		/* unknown: all pages are open during the call */
 	PLAIN,		/* `fixed` and the buffer give all pages */
@@ -217,7 +220,7 @@ struct call {
 	bool is_32;		/* int 0x80: numbers and arguments of 32-bit programs */
 	uintptr_t sp;		/* of this handler's frame */
 	struct span span[GUARD_SPANS];
-	bool write[GUARD_SPANS];
+	uint8_t use[GUARD_SPANS];	/* bits USE_ */
 	unsigned spans;
 	bool too_many;		/* more spans than fit */
 };
@@ -248,7 +251,7 @@ copy_out(const struct call *c, long to, void *from, size_t n)
 /* --- pages of a call --------------------------------------------------------------- */
 
 static void
-add_span(struct call *c, long at, uint64_t len, bool write)
+add_span(struct call *c, long at, uint64_t len, unsigned use)
 {
 	uintptr_t lo = (uintptr_t)at, hi = lo + len;
 
@@ -260,7 +263,7 @@ add_span(struct call *c, long at, uint64_t len, bool write)
 		c->too_many = true;
 		return;
 	}
-	c->write[c->spans] = write;
+	c->use[c->spans] = (uint8_t)use;
 	c->span[c->spans++] = (struct span){ lo & ~(uintptr_t)(GUARD_PAGE - 1),
 		hi > UINTPTR_MAX - GUARD_PAGE ? UINTPTR_MAX :
 		(hi + GUARD_PAGE - 1) & ~(uintptr_t)(GUARD_PAGE - 1) };
@@ -271,21 +274,23 @@ add_arguments(struct call *c, const struct shape *shape)
 {
 	for (unsigned i = 0; i < 6; i++)
 		if ((shape->fixed & P(i)) != 0)
-			add_span(c, c->a[i], FIXED, false);
+			add_span(c, c->a[i], FIXED, USE_FIRST);
 	if (shape->unit != 0)
 		add_span(c, c->a[shape->buf], shape->unit == 1 ?
 		    (uint64_t)c->a[shape->len] :
 		    (uint64_t)(uint32_t)c->a[shape->len] * shape->unit,
-		    shape->writes);
+		    shape->writes ? USE_WRITE : 0);
 }
 
-/* Opens the part of a span that lies in a piece, and counts, unless it is open. */
+/*
+ * Opens the part of a span that lies in a piece, and counts, unless it is open.  Exact:
+ * counts each time, and not a page that the call probably does not use.
+ */
 static void
-open_part(struct call *c, const struct piece *p, uintptr_t lo, uintptr_t hi,
-    bool write)
+open_part(struct call *c, unsigned i, const struct piece *p, uintptr_t lo, uintptr_t hi)
 {
 	uint32_t epoch = atomic_load(&c->g->epoch);
-	bool open = true;
+	bool open = !c->g->kind.exact;
 
 	for (uintptr_t at = lo; open && at < hi; at += GUARD_PAGE)
 		open = guard_is_open(c->g, p, at, epoch);
@@ -293,7 +298,9 @@ open_part(struct call *c, const struct piece *p, uintptr_t lo, uintptr_t hi,
 		return;
 	guard_open(c->g, lo, hi);
 	for (uintptr_t at = lo; at < hi; at += GUARD_PAGE)
-		guard_note(c->g, p, at, epoch, write);
+		if (!c->g->kind.exact || (c->use[i] & USE_FIRST) == 0 ||
+		    at == c->span[i].lo)
+			guard_note(c->g, p, at, epoch, (c->use[i] & USE_WRITE) != 0);
 }
 
 /* The caller has pinned the pages, so they stay open. */
@@ -310,29 +317,100 @@ open_span(struct call *c, unsigned i)
 		uintptr_t hi = c->span[i].hi < p->hi ? c->span[i].hi : p->hi;
 
 		if (lo < hi)
-			open_part(c, p, lo, hi, c->write[i]);
+			open_part(c, i, p, lo, hi);
 	}
 }
 
+static bool
+pins_meet(const struct guard *g, const struct pins *p)
+{
+	bool meet = p->n == GUARD_PIN_ALL;
+
+	for (uint32_t i = 0; i < p->n && i < GUARD_SPANS; i++)
+		meet |= span_meets(&g->hull, p->span[i].lo, p->span[i].hi);
+	return meet;
+}
+
+/* Exact: `depth` no longer includes the pins. */
+static void
+close_pins(struct call *c, const struct pins *p)
+{
+	uint64_t all = ~UINT64_C(0), mask = 0;
+
+	(void)CALL(SYS_rt_sigprocmask, SIG_BLOCK, (long)&all, (long)&mask, sizeof(all));
+	if (p->n == GUARD_PIN_ALL)
+		guard_close_again(c->g, c->s, 0, UINTPTR_MAX);
+	else
+		for (uint32_t i = 0; i < p->n && i < GUARD_SPANS; i++)
+			guard_close_again(c->g, c->s, p->span[i].lo, p->span[i].hi);
+	(void)CALL(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, sizeof(mask));
+}
+
 /*
- * Adds pins to those of the calls that this one has interrupted.  A call whose frame lies
- * below this one's was left by a longjmp(3); its pins are dropped.  Returns the depth
- * for end_pins().
+ * Exact: a handler of the program ran while a call that it had interrupted kept pages
+ * open.
  */
+static void
+count_gap(struct call *c, const struct pins *p)
+{
+	if (c->g->kind.exact && pins_meet(c->g, p))
+		atomic_fetch_add(&c->g->area->gaps, 1);
+}
+
+/* A call was left by a longjmp(3) if its frame is not around this one's. */
+static bool
+was_left(const struct call *c, const struct pins *p)
+{
+	const struct slot *s = c->s;
+	uintptr_t lent = (uintptr_t)s->stack;
+	struct span stack = s->lent ? (struct span){ lent, lent + GUARD_LENT } :
+	    s->alternate;
+	bool here = span_meets(&stack, c->sp, c->sp + 1);
+	bool there = span_meets(&stack, p->sp, p->sp + 1);
+
+	return here == there ? c->sp >= p->sp : there;
+}
+
+static uint32_t
+drop_pins(struct call *c)
+{
+	struct slot *s = c->s;
+	uint32_t depth = atomic_load(&s->depth);
+
+	while (depth > 0 && was_left(c, &s->pins[depth - 1])) {
+		atomic_store(&s->depth, --depth);
+		count_gap(c, &s->pins[depth]);
+		if (c->g->kind.exact)
+			close_pins(c, &s->pins[depth]);
+	}
+	return depth;
+}
+
+static void
+open_all(struct call *c, bool until_epoch)
+{
+	atomic_store(&c->s->busy, 1);
+	guard_await_closing(c->g);
+	guard_open(c->g, 0, UINTPTR_MAX);
+	if (until_epoch)
+		guard_mark_open(c->g);
+	atomic_store(&c->s->busy, 0);
+}
+
+/* Adds pins to those of the calls that this one has interrupted.  Returns the depth. */
 static uint32_t
 set_pins(struct call *c, bool all)
 {
 	struct slot *s = c->s;
-	uint32_t depth = atomic_load(&s->depth);
+	uint32_t depth = drop_pins(c);
 	struct pins *p;
 
-	while (depth > 0 && c->sp >= s->pins[depth - 1].sp)
-		depth--;
 	if (depth == GUARD_DEPTH) {
 		s->pins[depth - 1].n = GUARD_PIN_ALL;
+		if (c->g->kind.exact)
+			open_all(c, true);
 		return depth;
 	}
-	atomic_store(&s->depth, depth);
 	p = &s->pins[depth];
 	p->sp = c->sp;
 	p->n = all ? GUARD_PIN_ALL : c->spans;
@@ -345,22 +423,14 @@ static void
 end_pins(struct call *c, uint32_t depth)
 {
 	atomic_store(&c->s->depth, depth);
+	if (c->g->kind.exact && depth < GUARD_DEPTH && pins_meet(c->g, &c->s->pins[depth]))
+		close_pins(c, &c->s->pins[depth]);
 }
 
 static long
 make(const struct call *c)
 {
 	return guard_call(c->nr, c->a);
-}
-
-static void
-open_all(struct call *c)
-{
-	atomic_store(&c->s->busy, 1);
-	guard_await_closing(c->g);
-	guard_open(c->g, 0, UINTPTR_MAX);
-	atomic_store(&c->g->opened_all, 1);
-	atomic_store(&c->s->busy, 0);
 }
 
 /* Makes the call with all pages open. */
@@ -370,7 +440,7 @@ make_open(struct call *c, bool changes)
 	uint32_t depth = set_pins(c, true);
 	long r;
 
-	open_all(c);
+	open_all(c, changes || !c->g->kind.exact);
 	if (changes)
 		guard_forget_pieces(c->g, c->s);
 	r = make(c);
@@ -419,7 +489,7 @@ add_vectors(struct call *c, long at, uint64_t n, bool write)
 	if (n > VECTOR || (n > 0 && !copy_in(c, v, at, n * sizeof(v[0]))))
 		return false;
 	for (uint64_t i = 0; i < n; i++)
-		add_span(c, (long)v[i].iov_base, v[i].iov_len, write);
+		add_span(c, (long)v[i].iov_base, v[i].iov_len, write ? USE_WRITE : 0);
 	return true;
 }
 
@@ -431,9 +501,9 @@ add_message(struct call *c, bool write)
 
 	if (!copy_in(c, &m, c->a[1], sizeof(m)))
 		return false;
-	add_span(c, (long)m.msg_name, m.msg_namelen, write);
-	add_span(c, (long)m.msg_control, m.msg_controllen, write);
-	add_span(c, (long)m.msg_iov, m.msg_iovlen * sizeof(struct iovec), false);
+	add_span(c, (long)m.msg_name, m.msg_namelen, write ? USE_WRITE : 0);
+	add_span(c, (long)m.msg_control, m.msg_controllen, write ? USE_WRITE : 0);
+	add_span(c, (long)m.msg_iov, m.msg_iovlen * sizeof(struct iovec), 0);
 	return add_vectors(c, (long)m.msg_iov, m.msg_iovlen, write);
 }
 
@@ -471,8 +541,8 @@ change_mask(struct call *c)
 			return -EINVAL;
 		}
 		new &= ~never;
-		c->s->hidden = new & GUARD_NEEDED;
-		*mask_of(c->uc) = new & ~GUARD_NEEDED;
+		c->s->hidden = new & c->g->kind.needed;
+		*mask_of(c->uc) = new & ~c->g->kind.needed;
 	}
 	if (c->a[2] != 0 && !copy_out(c, c->a[2], &old, sizeof(old)))
 		return -EFAULT;
@@ -486,7 +556,7 @@ make_with_mask(struct call *c, unsigned i)
 	uint64_t mask;
 
 	if (c->a[i] != 0 && copy_in(c, &mask, c->a[i], sizeof(mask))) {
-		mask &= ~GUARD_NEEDED;
+		mask &= ~c->g->kind.needed;
 		c->a[i] = (long)&mask;
 	}
 	return make(c);
@@ -521,7 +591,7 @@ make_with_mask5(struct call *c)
 
 	if (c->a[5] != 0 && copy_in(c, &arg, c->a[5], sizeof(arg)) &&
 	    arg.at != NULL && copy_in(c, &mask, (long)arg.at, sizeof(mask))) {
-		mask &= ~GUARD_NEEDED;
+		mask &= ~c->g->kind.needed;
 		arg.at = &mask;
 		c->a[5] = (long)&arg;
 	}
@@ -541,7 +611,7 @@ change_ours(struct call *c, const struct guard_action *theirs)
 		if (!copy_in(c, &new, c->a[1], sizeof(new)))
 			return -EFAULT;
 		guard_set_programs_action(sig, &new);
-		if (sig != SIGSEGV && !guard_is_default(&new, sig))
+		if (!guard_allows_handler(sig) && !guard_is_default(&new, sig))
 			guard_stop(c->g, GUARD_HANDLER, (uint32_t)sig);
 	}
 	if (c->a[2] != 0 && !copy_out(c, c->a[2], &old, sizeof(old)))
@@ -562,8 +632,8 @@ change_action(struct call *c)
 		return change_ours(c, theirs);
 	before = guard_hidden_of((int)c->a[0]);
 	if (c->a[1] != 0 && copy_in(c, &new, c->a[1], sizeof(new))) {
-		hidden = new.mask & GUARD_NEEDED;
-		new.mask &= ~GUARD_NEEDED;
+		hidden = new.mask & c->g->kind.needed;
+		new.mask &= ~c->g->kind.needed;
 		c->a[1] = (long)&new;
 	}
 	if (to != 0)
@@ -610,11 +680,14 @@ static _Noreturn void
 return_from_handler(struct call *c)
 {
 	uintptr_t sp = (uintptr_t)c->uc->uc_mcontext.gregs[REG_RSP];
+	uint32_t depth = drop_pins(c);
 	uint64_t *mask = mask_of((ucontext_t *)sp);
 
-	if ((*mask & GUARD_NEEDED) != 0) {
-		c->s->hidden |= *mask & GUARD_NEEDED;
-		*mask &= ~GUARD_NEEDED;
+	for (uint32_t i = 0; i < depth; i++)
+		count_gap(c, &c->s->pins[i]);
+	if ((*mask & c->g->kind.needed) != 0) {
+		c->s->hidden |= *mask & c->g->kind.needed;
+		*mask &= ~c->g->kind.needed;
 	}
 	guard_sigreturn(sp);
 }
@@ -719,7 +792,7 @@ leave(struct call *c, bool ends)
 	(void)set_pins(c, true);
 	atomic_fetch_add(&c->g->leaves, 1);
 	if (atomic_load(&c->g->state) != GUARD_ENDED)
-		open_all(c);
+		open_all(c, true);
 	guard_leave(c->g, c->uc);
 	c->uc->uc_mcontext.gregs[REG_RIP] -= 2;
 	c->uc->uc_mcontext.gregs[REG_RAX] = c->nr;

@@ -40,8 +40,8 @@ guard_note(struct guard *g, const struct piece *p, uintptr_t addr, uint32_t epoc
 {
 	uint32_t page = number_of(p, addr);
 
-	if (page >= GUARD_PAGES ||
-	    atomic_exchange(&g->opened[page], epoch) == epoch)
+	if (page >= GUARD_PAGES || (!g->kind.exact &&
+	    atomic_exchange(&g->opened[page], epoch) == epoch))
 		return;
 	atomic_fetch_add_explicit(&g->area->count[g->pieces.bank][
 	    guard_place(page, g->pieces.columns, column_now(g), write)], 1,
@@ -49,7 +49,7 @@ guard_note(struct guard *g, const struct piece *p, uintptr_t addr, uint32_t epoc
 }
 
 static bool
-open_page(struct guard *g, uintptr_t addr, uintptr_t sp, bool write)
+open_page(struct guard *g, uintptr_t addr, bool write)
 {
 	const struct piece *p = piece_of(&g->pieces, addr);
 	uint32_t epoch = atomic_load(&g->epoch);
@@ -57,11 +57,6 @@ open_page(struct guard *g, uintptr_t addr, uintptr_t sp, bool write)
 	if (p == NULL || atomic_load(&g->stale) != 0 ||
 	    atomic_load(&g->state) != GUARD_ON)
 		return false;
-	/* The stack lies in a range: the kernel could not deliver another signal on it. */
-	if (meets_ranges(g, sp, sp + 1)) {
-		guard_stop(g, GUARD_STACK, (uint32_t)CALL(SYS_gettid));
-		return true;
-	}
 	if (CALL(SYS_mprotect, (long)(addr & ~(uintptr_t)(GUARD_PAGE - 1)),
 	    GUARD_PAGE, PROT_READ | PROT_WRITE) != 0)
 		return false;
@@ -84,8 +79,29 @@ may_try_again(struct slot *s, uintptr_t addr, uintptr_t pc)
 	return s->fault_tries++ < FAULT_TRIES;
 }
 
+/* A thread without a slot has caused its fault before all pages were opened. */
 static bool
-is_ours(struct guard *g, const siginfo_t *si, const ucontext_t *uc)
+open_for(struct guard *g, struct slot *s, uintptr_t addr, ucontext_t *uc)
+{
+	uintptr_t sp = (uintptr_t)uc->uc_mcontext.gregs[REG_RSP];
+	bool write = (uc->uc_mcontext.gregs[REG_ERR] & WRITES) != 0;
+
+	/* The stack lies in a range: the kernel could not deliver another signal on it. */
+	if (piece_of(&g->pieces, addr) != NULL && meets_ranges(g, sp - 1, sp + 1)) {
+		guard_stop(g, GUARD_STACK, (uint32_t)CALL(SYS_gettid));
+		return true;
+	}
+	if (!g->kind.exact)
+		return open_page(g, addr, write);
+	if (s != &g->other)
+		return guard_step(g, s, uc, addr, write);
+	guard_open(g, 0, UINTPTR_MAX);
+	guard_mark_open(g);
+	return open_page(g, addr, write);
+}
+
+static bool
+is_ours(struct guard *g, const siginfo_t *si, ucontext_t *uc)
 {
 	struct slot *s = guard_slot != NULL ? guard_slot : &g->other;
 	uintptr_t addr = (uintptr_t)si->si_addr;
@@ -96,9 +112,10 @@ is_ours(struct guard *g, const siginfo_t *si, const ucontext_t *uc)
 		return false;
 	atomic_store(&s->busy, 1);
 	guard_await_closing(g);
-	opened = open_page(g, addr, (uintptr_t)uc->uc_mcontext.gregs[REG_RSP],
-	    (uc->uc_mcontext.gregs[REG_ERR] & WRITES) != 0);
+	opened = open_for(g, s, addr, uc);
 	atomic_store(&s->busy, 0);
+	if (opened)
+		s->fault_addr = 0;
 	return opened || may_try_again(s, addr, pc);
 }
 
@@ -113,16 +130,25 @@ guard_on_fault(int sig, siginfo_t *si, void *context)
 }
 
 void
+guard_on_other(int sig, siginfo_t *si, void *context)
+{
+	guard_foreign(guard_now, sig, si, context);
+}
+
+void
 guard_foreign(struct guard *g, int sig, siginfo_t *si, ucontext_t *uc)
 {
 	uint64_t bit = SIGNAL_BIT(sig);
 
+	if (g != NULL)
+		guard_abandon_step(g, uc);
 	if (g != NULL && atomic_load(&g->state) != 0) {
 		guard_stop(g, GUARD_FAULT, (uint32_t)sig);
 		guard_leave(g, uc);
 	}
 	guard_restore_signal(sig);
-	if (sig == SIGSEGV && si->si_code > 0)
+	if (sig != SIGSYS && sig != SIGTRAP && si->si_code > 0 &&
+	    (sig != SIGBUS || si->si_code != BUS_MCEERR_AO))
 		return;		/* the instruction faults again */
 	/* The signal is delivered after this handler has returned. */
 	(void)CALL(SYS_rt_sigprocmask, SIG_BLOCK, (long)&bit, 0, sizeof(bit));

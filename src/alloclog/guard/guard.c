@@ -88,6 +88,15 @@ map_memory(struct guard *g, int fd)
 }
 
 static bool
+any_steps(const struct guard *g)
+{
+	for (unsigned i = 0; i < GUARD_SLOTS; i++)
+		if (atomic_load(&g->slot[i].step.n) != 0)
+			return true;
+	return false;
+}
+
+static bool
 any_is(const struct guard *g, enum slot_state state)
 {
 	for (unsigned i = 0; i < GUARD_SLOTS; i++)
@@ -104,7 +113,7 @@ guard_make(void)
 
 	if (g == NULL)
 		return -ENOMEM;
-	if (atomic_load(&g->helper) != 0 || any_is(g, SLOT_ARMED))
+	if (atomic_load(&g->helper) != 0 || any_is(g, SLOT_ARMED) || any_steps(g))
 		return -EALREADY;
 	fd = make_file();
 	if (fd < 0)
@@ -118,6 +127,11 @@ guard_make(void)
 	atomic_store(&g->state, 0);
 	g->ranges = 0;
 	g->unarmed = 0;
+	g->threads = 0;
+	g->kind.exact = false;
+	g->kind.needed = GUARD_NEEDED;
+	g->steps.n = g->steps.ended_ns = 0;
+	atomic_store(&g->steps.lock, 0);
 	g->pieces.n = 0;
 	g->hull = (struct span){ 0, 0 };
 	for (unsigned i = 0; i < GUARD_SLOTS; i++)
@@ -126,7 +140,7 @@ guard_make(void)
 	atomic_store(&g->gone, 0);
 	atomic_store(&g->hurry, 0);
 	atomic_store(&g->signals, 0);
-	atomic_store(&g->opened_all, 0);
+	atomic_store(&g->all_open.now, 0);
 	atomic_store(&g->stale, 1);
 	atomic_store(&g->area->version, GUARD_VERSION);
 	atomic_store(&g->area->state, GUARD_ARMING);
@@ -178,6 +192,28 @@ guard_await_closing(struct guard *g)
 	while (atomic_load(&g->closing) != 0)
 		(void)CALL(SYS_futex, (long)&g->closing, FUTEX_WAIT_PRIVATE, 1,
 		    (long)&ts, 0, 0);
+}
+
+void
+guard_begin_closing(struct guard *g)
+{
+	while (atomic_exchange(&g->closing, 1) != 0)
+		guard_await_closing(g);
+}
+
+void
+guard_end_closing(struct guard *g)
+{
+	atomic_store(&g->closing, 0);
+	(void)CALL(SYS_futex, (long)&g->closing, FUTEX_WAKE_PRIVATE, INT32_MAX, 0, 0,
+	    0);
+}
+
+void
+guard_mark_open(struct guard *g)
+{
+	if (atomic_exchange(&g->all_open.now, 1) == 0)
+		atomic_store(&g->all_open.since_ns, guard_now_ns());
 }
 
 static void
@@ -265,20 +301,6 @@ sleep_until_woken(struct guard *g)
 	    (long)atomic_load(&g->wake), (long)&ts, 0, 0);
 }
 
-static void
-begin_closing(struct guard *g)
-{
-	atomic_store(&g->closing, 1);
-}
-
-static void
-end_closing(struct guard *g)
-{
-	atomic_store(&g->closing, 0);
-	(void)CALL(SYS_futex, (long)&g->closing, FUTEX_WAKE_PRIVATE, INT32_MAX, 0, 0,
-	    0);
-}
-
 /* The node's request is outside data.  False: it is not valid. */
 static bool
 read_request(struct guard *g, uint32_t number)
@@ -309,6 +331,16 @@ read_request(struct guard *g, uint32_t number)
 	return true;
 }
 
+/* The first request says for the guard's life how it counts.  No thread is armed yet. */
+static void
+choose_kind(struct guard *g)
+{
+	g->kind.exact = *(const volatile uint32_t *)&g->area->exact != 0;
+	if (g->kind.exact)
+		g->kind.needed |= SIGNAL_BIT(SIGTRAP);
+	guard_hide_masks(g->kind.needed);
+}
+
 /* Opens all pages if the node has a new request; later epochs count by it. */
 static void
 heed_request(struct guard *g)
@@ -317,19 +349,21 @@ heed_request(struct guard *g)
 
 	if (number == atomic_load(&g->area->heeded))
 		return;
-	begin_closing(g);
+	guard_begin_closing(g);
 	if (all_are_idle(g, NULL)) {
 		guard_open(g, 0, UINTPTR_MAX);
-		atomic_store(&g->opened_all, 1);
+		guard_mark_open(g);
 		if (!read_request(g, number))
 			g->ranges = 0;
+		if (atomic_load(&g->area->heeded) == 0)
+			choose_kind(g);
 		for (unsigned i = 0; i < GUARD_PAGES; i++)
 			atomic_store(&g->opened[i], 0);
 		atomic_store(&g->stale, 1);
 		g->pieces_ns = 0;
 		atomic_store(&g->area->heeded, number);
 	}
-	end_closing(g);
+	guard_end_closing(g);
 }
 
 static uint32_t
@@ -339,6 +373,14 @@ depth_of(const struct slot *s)
 
 	return atomic_load(&s->state) != SLOT_ARMED ? 0 :
 	    depth < GUARD_DEPTH ? depth : GUARD_DEPTH;
+}
+
+static uint32_t
+steps_of(const struct slot *s)
+{
+	uint32_t n = atomic_load(&s->step.n);
+
+	return n < GUARD_STEP ? n : GUARD_STEP;
 }
 
 static bool
@@ -361,16 +403,20 @@ is_pinned(const struct guard *g, uintptr_t at)
 		for (uint32_t k = depth_of(&g->slot[i]); k > 0; k--)
 			if (pins_have(&g->slot[i].pins[k - 1], at))
 				return true;
+	for (unsigned i = 0; i < GUARD_SLOTS; i++)
+		for (uint32_t k = steps_of(&g->slot[i]); k > 0; k--)
+			if (g->slot[i].step.page[k - 1].at == at)
+				return true;
 	return false;
 }
 
 static void
-close_piece(struct guard *g, const struct piece *p)
+close_part(struct guard *g, uintptr_t lo, uintptr_t hi)
 {
-	uintptr_t from = p->lo, at;
+	uintptr_t from = lo, at;
 
-	for (at = p->lo; at <= p->hi; at += GUARD_PAGE) {
-		if (at < p->hi && !is_pinned(g, at))
+	for (at = lo; at <= hi; at += GUARD_PAGE) {
+		if (at < hi && !is_pinned(g, at))
 			continue;
 		if (from < at)
 			(void)CALL(SYS_mprotect, (long)from, (long)(at - from),
@@ -387,6 +433,26 @@ all_are_pinned(const struct guard *g)
 			if (g->slot[i].pins[k - 1].n == GUARD_PIN_ALL)
 				return true;
 	return false;
+}
+
+void
+guard_close_again(struct guard *g, struct slot *me, uintptr_t lo, uintptr_t hi)
+{
+	uint32_t busy = atomic_exchange(&me->busy, 1);
+
+	guard_begin_closing(g);
+	if (atomic_load(&g->state) == GUARD_ON && atomic_load(&g->stale) == 0 &&
+	    atomic_load(&g->all_open.now) == 0 && !all_are_pinned(g))
+		for (unsigned i = 0; i < g->pieces.n; i++) {
+			const struct piece *p = &g->pieces.at[i];
+			uintptr_t from = p->lo > lo ? p->lo : lo;
+			uintptr_t to = p->hi < hi ? p->hi : hi;
+
+			if (from < to)
+				close_part(g, from, to);
+		}
+	guard_end_closing(g);
+	atomic_store(&me->busy, busy);
 }
 
 /*
@@ -411,34 +477,51 @@ make_pieces(struct guard *g)
 	return made;
 }
 
+/* All pages were open until now. */
+static void
+count_opened(struct guard *g)
+{
+	uint64_t ns = guard_now_ns() - atomic_load(&g->all_open.since_ns);
+
+	if (g->kind.exact) {
+		atomic_fetch_add(&g->area->gaps, 1);
+		atomic_fetch_add(&g->area->gaps_us, ns / 1000);
+	} else {
+		atomic_fetch_add(&g->area->cut, 1);
+	}
+}
+
 static void
 close_pages(struct guard *g, uint32_t leaves)
 {
 	uint32_t arming = GUARD_ARMING;
 
-	begin_closing(g);
+	/* An exact guard's pages are closed, except while they are used. */
+	if (g->kind.exact && atomic_load(&g->stale) == 0 && atomic_load(&g->all_open.now) == 0)
+		return;
+	guard_begin_closing(g);
 	if (atomic_load(&g->leaves) != leaves || all_are_pinned(g) ||
 	    (atomic_load(&g->stale) != 0 && !all_are_idle(g, NULL)))
 		goto out;
 	if (atomic_load(&g->stale) != 0 && !make_pieces(g))
 		goto out;
 	/* From here on, no thread can create another one or set a handler unnoticed. */
-	if (!lives(g) || !guard_has_signals())
+	if (!lives(g) || !guard_has_signals(g))
 		goto out;
 	(void)atomic_compare_exchange_strong(&g->state, &arming, GUARD_ON);
 	if (atomic_load(&g->state) != GUARD_ON)
 		goto out;
 	guard_say(g, GUARD_NOT, 0);
 	atomic_store(&g->area->state, GUARD_ON);
-	if (atomic_exchange(&g->opened_all, 0) != 0 &&
+	if (atomic_exchange(&g->all_open.now, 0) != 0 &&
 	    atomic_load(&g->area->epochs) > 0)
-		atomic_fetch_add(&g->area->cut, 1);
+		count_opened(g);
 	atomic_fetch_add(&g->epoch, 1);
 	atomic_fetch_add(&g->area->epochs, 1);
 	for (unsigned i = 0; i < g->pieces.n; i++)
-		close_piece(g, &g->pieces.at[i]);
+		close_part(g, g->pieces.at[i].lo, g->pieces.at[i].hi);
 out:
-	end_closing(g);
+	guard_end_closing(g);
 }
 
 /* Gives this reason if there is no other one. */
@@ -458,24 +541,29 @@ static void
 begin_epoch(struct guard *g)
 {
 	uint32_t leaves = atomic_load(&g->leaves);
-	int unarmed = guard_scan(g, true);
+	bool alone = g->kind.exact && g->area->keys == 0;
+	int unarmed;
 	uint32_t tid;
 
+	if (atomic_load(&g->area->heeded) == 0)
+		return;
+	unarmed = guard_scan(g, !alone || g->threads == 1);
 	if (unarmed < 0) {
 		guard_stop(g, GUARD_ASKED, 0);
 		return;
 	}
+	if (alone && g->threads > 1)
+		guard_say(g, GUARD_ALONE, g->threads);
 	if (unarmed == 0)
 		g->unarmed = 0;
-	if (unarmed > 0) {
+	if (unarmed > 0 || (alone && g->threads > 1)) {
 		tell_leaves(g);
 		/* An unarmed thread may change mappings and handlers. */
-		begin_closing(g);
-		if (atomic_load(&g->opened_all) == 0)
-			guard_open(g, 0, UINTPTR_MAX);
-		atomic_store(&g->opened_all, 1);
+		guard_begin_closing(g);
+		guard_open(g, 0, UINTPTR_MAX);
+		guard_mark_open(g);
 		atomic_store(&g->stale, 1);
-		end_closing(g);
+		guard_end_closing(g);
 		return;
 	}
 	if (atomic_load(&g->stale) != 0) {
@@ -485,7 +573,7 @@ begin_epoch(struct guard *g)
 			guard_stop(g, GUARD_STACK, tid);
 		if (tid != 0 || !guard_take_signals(g))
 			return;
-		guard_hide_masks();
+		guard_hide_masks(g->kind.needed);
 	}
 	if (lives(g) && g->ranges > 0)
 		close_pages(g, leaves);
@@ -537,7 +625,8 @@ wait_for_threads(struct guard *g)
 	const struct timespec ts = { .tv_nsec = (long)GUARD_EPOCH_US * 1000 };
 	int others = 2;
 
-	for (unsigned n = 0; n <= GRACE_EPOCHS || any_is(g, SLOT_ARMED); n++) {
+	for (unsigned n = 0; n <= GRACE_EPOCHS || any_is(g, SLOT_ARMED) ||
+	    any_steps(g); n++) {
 		if (n == GRACE_EPOCHS) {
 			guard_restore_signal(SIGSEGV);
 			guard_restore_signal(SIGURG);
@@ -566,7 +655,6 @@ run_guard(struct guard *g)
 	/* This thread has a copy of the table of descriptors; the program keeps its own. */
 	(void)CALL(SYS_close_range, 0, ~0U, 0);
 	(void)CALL(SYS_prctl, PR_SET_NAME, (long)THREAD_NAME);
-	guard_hide_masks();
 	for (uint32_t n = 0; lives(g); n++) {
 		check_tracer(g, n);
 		check_node(g, &beat, &quiet);
@@ -579,9 +667,7 @@ run_guard(struct guard *g)
 	if (!wait_for_threads(g))
 		return;
 	guard_restore_masks();
-	guard_restore_signal(SIGSEGV);
-	guard_restore_signal(SIGSYS);
-	guard_restore_signal(SIGURG);
+	guard_restore_signals();
 	atomic_store(&g->state, 0);
 }
 

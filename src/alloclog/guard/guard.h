@@ -6,6 +6,7 @@
  *	arming.c	Syscall User Dispatch for each thread; the program's signals
  *	pieces.c	which parts of the ranges can be guarded
  *	faults.c	the first touch of a closed page
+ *	steps.c		exact: each touch of a closed page
  *	calls.c		system calls while armed
  *	text.c		the few instructions that may make system calls directly
  *
@@ -23,6 +24,9 @@
  *			be: the kernel kills a process with a blocked SIGSYS.
  *	lent		said of an alternate signal stack that the library gives to a
  *			thread without one.
+ *	step		exact: one instruction of the program that refers to closed pages.
+ *			They are open while it runs, with the trap flag set and all
+ *			signals blocked; the trap behind it closes them again.
  *
  * Pages are closed only while each thread of the process is armed, none has left
  * meanwhile, and the handlers are the library's.  In any doubt, all pages are opened, and
@@ -33,7 +37,20 @@
  * no thread of the program.  It opens all pages when the node no longer wants the guard,
  * or when the node's heartbeat stops.  It ends when no thread is armed.
  *
+ * An exact guard closes pages again at once: behind the step or the system call that
+ * needed them.  Another thread could use them meanwhile without being counted, so such a
+ * guard counts only a program with one thread.  References may be missed while all pages
+ * are open, as after a fork(2), and in a signal handler that interrupts a call whose pages
+ * are open; each of these gaps is counted.
+ *
+ * An instruction counts once for each page, as its first access to it; once more if it
+ * writes to a page after reading from it.  Each iteration of a string instruction counts,
+ * and a system call once for each page of a buffer.  A read-modify-write instruction is a
+ * write.  An instruction that reads the trap flag, pushf, refers to a watched page only if
+ * the stack lies there, which is refused.
+ *
  * Known limits
+ *	Exact: an instruction behind one that loads SS from memory runs in the same step.
  *	If the stack of a coroutine lies in a range and its thread has no alternate
  *	stack, a signal before the first touch of that stack in an epoch ends the
  *	program.
@@ -86,13 +103,17 @@ void guard_forked(void);
 #define GUARD_DEPTH 4		/* nested calls of a thread, by handlers that interrupt calls */
 #define GUARD_SPANS 22		/* pinned spans of a call */
 #define GUARD_PIN_ALL UINT32_MAX
+#define GUARD_STEP 32		/* pages of an instruction: 16 elements, each across a border */
 #define GUARD_STACK_LEAST 8192	/* bytes of an alternate stack: each call takes a frame */
 #define GUARD_LENT 65536	/* bytes of an alternate stack */
 
 #define GUARD_DISPATCH 59	/* PR_SET_SYSCALL_USER_DISPATCH; old headers lack it */
 
 #define SIGNAL_BIT(n) (UINT64_C(1) << ((n) - 1))
-/* The kernel ends a process that blocks these when it needs them. */
+/*
+ * The kernel ends a process that blocks these when it needs them; an exact guard needs
+ * SIGTRAP as well (`needed` of struct guard).
+ */
 #define GUARD_NEEDED (SIGNAL_BIT(SIGSYS) | SIGNAL_BIT(SIGSEGV))
 
 /* The kernel's struct sigaction. */
@@ -130,6 +151,16 @@ struct pins {
 	struct span span[GUARD_SPANS];
 };
 
+/* The pages that the thread's instruction refers to.  Written before `n` includes them. */
+struct step {
+	_Atomic uint32_t n;	/* 0: no step is in progress */
+	struct {
+		uintptr_t at;
+		bool write;	/* open for writing as well */
+	} page[GUARD_STEP];
+	uint64_t mask;		/* the thread's signal mask */
+};
+
 enum slot_state {
 	SLOT_FREE,
 	SLOT_ASKED,	/* the signal that asks it to arm has been sent */
@@ -145,6 +176,7 @@ struct slot {
 	_Atomic uint32_t busy;		/* 1: it reads the pieces */
 	_Atomic uint32_t depth;		/* nested calls in progress */
 	struct pins pins[GUARD_DEPTH];
+	struct step step;
 	uint64_t hidden;
 	uintptr_t fault_addr, fault_pc;	/* the last fault outside of closed pages */
 	unsigned fault_tries;
@@ -159,6 +191,23 @@ struct slot {
 	bool seen;			/* the last scan has found it */
 };
 
+/* Chosen by the node's first request. */
+struct guard_kind {
+	bool exact;
+	uint64_t needed;	/* signals that no thread may block */
+};
+
+struct all_open {
+	_Atomic uint32_t now;		/* 1: all pages were opened in this epoch */
+	_Atomic uint64_t since_ns;
+};
+
+struct steps {
+	_Atomic uint32_t lock;	/* futex; 1: a thread makes a step */
+	uint64_t n;
+	uint64_t ended_ns;	/* the last one that was measured */
+};
+
 /* Lies on pages that fork wipes. */
 struct guard {
 	_Atomic uint32_t state;		/* enum guard_state; 0: none */
@@ -166,13 +215,16 @@ struct guard {
 	struct guard_area *area;	/* not mapped in children */
 	char *stack;			/* of the guard's thread */
 	pid_t pid;
+	struct guard_kind kind;
+	uint32_t threads;		/* of the program, at the last scan */
 	uint64_t stream;
 	_Atomic uint32_t wake;		/* futex of the guard's thread */
 	_Atomic uint32_t closing;	/* futex; 1: pages are being closed, or pieces made */
 	_Atomic uint32_t leaves;	/* counted up before a leave opens all pages */
 	/* 1: the pieces may be wrong and are not used; all pages are open. */
 	_Atomic uint32_t stale;
-	_Atomic uint32_t opened_all;	/* 1: all pages were opened in this epoch */
+	struct all_open all_open;
+	struct steps steps;
 	_Atomic uint32_t signals;	/* lock for changes of signal actions */
 	_Atomic uint32_t hurry;		/* 1: the guard's thread must end at once */
 	_Atomic uint32_t gone;		/* 1: it has ended; threads leave at their next call */
@@ -215,6 +267,15 @@ void guard_forget_pieces(struct guard *, const struct slot *me);
  * state before, the pages that it opens then stay open.
  */
 void guard_await_closing(struct guard *);
+void guard_begin_closing(struct guard *);
+void guard_end_closing(struct guard *);
+/* Notes that all pages are open until the next epoch that closes them. */
+void guard_mark_open(struct guard *);
+/*
+ * Exact: closes the pages in lo to hi - 1 that no call and no step of a thread needs.
+ * Block all signals before.
+ */
+void guard_close_again(struct guard *, struct slot *me, uintptr_t lo, uintptr_t hi);
 
 /* pieces.c: for the guard's thread, while all pages are open.  False: no pieces. */
 bool pieces_make(struct guard *);
@@ -250,14 +311,23 @@ meets_ranges(const struct guard *g, uintptr_t lo, uintptr_t hi)
 
 /* faults.c */
 void guard_on_fault(int, siginfo_t *, void *);
+void guard_on_other(int, siginfo_t *, void *);
 /* True if the page was opened in that epoch; it is open until the next one begins. */
 bool guard_is_open(const struct guard *, const struct piece *, uintptr_t addr,
     uint32_t epoch);
-/* Counts the first touch of a page in that epoch.  Open the page before. */
+/* Counts the first touch of a page in that epoch; exact: each.  Open the page before. */
 void guard_note(struct guard *, const struct piece *, uintptr_t addr, uint32_t epoch,
     bool write);
 /* Stops the guard and delivers a signal that the guard did not cause. */
 void guard_foreign(struct guard *, int sig, siginfo_t *, ucontext_t *);
+
+/* steps.c: for an exact guard. */
+/* Opens a page for one instruction of this thread, and counts.  False: no such page. */
+bool guard_step(struct guard *, struct slot *, ucontext_t *, uintptr_t addr,
+    bool write);
+void guard_on_trap(int, siginfo_t *, void *);
+/* Ends the step, if any, of an instruction that has not been completed. */
+void guard_abandon_step(struct guard *, ucontext_t *);
 
 /* arming.c */
 void guard_on_ask(int, siginfo_t *, void *);
@@ -273,13 +343,16 @@ uint32_t guard_thread_in_ranges(const struct guard *);
 /* Installs the guard's handlers.  False: the guard has been stopped. */
 bool guard_take_signals(struct guard *);
 /* False: the program had replaced a handler; it is installed again. */
-bool guard_has_signals(void);
+bool guard_has_signals(const struct guard *);
+/* False: no guard can be while the program handles this signal. */
+bool guard_allows_handler(int sig);
 void guard_restore_signal(int sig);
+void guard_restore_signals(void);
 bool guard_is_default(const struct guard_action *, int sig);
 /* Signals that the mask of the program's handler of `sig` has, but not the kernel's. */
 uint64_t guard_hidden_of(int sig);
 void guard_hide(int sig, uint64_t bits);
-void guard_hide_masks(void);
+void guard_hide_masks(uint64_t needed);
 void guard_restore_masks(void);
 /* The program's action for a signal that the guard has taken; NULL: it has not. */
 const struct guard_action *guard_programs_action(int sig);

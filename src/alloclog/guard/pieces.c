@@ -209,10 +209,10 @@ has_data_limit(void)
 }
 
 static bool
-refuse(struct guard *g, enum guard_why why)
+refuse(struct guard *g, enum guard_why why, uint32_t detail)
 {
 	g->pieces.n = 0;
-	guard_say(g, why, 0);
+	guard_say(g, why, detail);
 	return false;
 }
 
@@ -230,7 +230,7 @@ pieces_make(struct guard *g)
 	g->pieces.columns = g->columns;
 	g->pieces.bank = g->bank;
 	if (r.fd < 0)
-		return false;
+		return refuse(g, GUARD_PROC, (uint32_t)-r.fd);
 	mappings = read_regions(g, &r, &kernel_uses);
 	(void)CALL(SYS_close, r.fd);
 	for (uint32_t i = 0; i < g->ranges; i++)
@@ -239,12 +239,12 @@ pieces_make(struct guard *g)
 	atomic_store(&g->area->left_out, asked - pages);
 	/* In the worst case, each page becomes a mapping of its own. */
 	if (allowed < mappings || (allowed - mappings) / SPARE < pages)
-		return refuse(g, GUARD_MEMORY);
+		return refuse(g, GUARD_MEMORY, 0);
 	if (kernel_uses)
-		return refuse(g, GUARD_KERNEL_USES);
+		return refuse(g, GUARD_KERNEL_USES, 0);
 	if (has_data_limit())
-		return refuse(g, GUARD_LIMIT);
-	return pages > 0 || refuse(g, GUARD_RANGE);
+		return refuse(g, GUARD_LIMIT, 0);
+	return pages > 0 || refuse(g, GUARD_RANGE, 0);
 }
 
 #endif

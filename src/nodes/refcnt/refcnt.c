@@ -252,7 +252,8 @@ explain(int err, char *why)
 	switch (err) {
 	case -EBUSY:
 		snprintf(why, NODE_REFCNT_WHY, "another source counts some of these "
-		    "pages: switch that off first");
+		    "pages, or, with guard and exact, others of this target: switch "
+		    "that off first");
 		break;
 	case -EDQUOT:
 	case -E2BIG:
@@ -262,8 +263,8 @@ explain(int err, char *why)
 		    NODE_REFCNT_RANGES);
 		break;
 	case -ENOSPC:
-		snprintf(why, NODE_REFCNT_WHY, "the source guard counts at most %s "
-		    "pages of a target, in %d ranges: give a shorter one",
+		snprintf(why, NODE_REFCNT_WHY, "the sources guard and exact count at "
+		    "most %s pages of a target, in %d ranges: give a shorter one",
 		    base_digits(GUARD_PAGES).text, GUARD_RANGES);
 		break;
 	case -EAGAIN:
@@ -275,6 +276,12 @@ explain(int err, char *why)
 	}
 }
 
+static bool
+is_of_guard(unsigned source)
+{
+	return source == REFCNT_GUARD || source == REFCNT_EXACT;
+}
+
 /* The number of the target's pages that its guard counts. */
 static uint64_t
 guarded(const struct counted_target *t)
@@ -284,7 +291,7 @@ guarded(const struct counted_target *t)
 	uint64_t pages = 0;
 
 	for (size_t i = 0; i < n && i < GUARD_RANGES; i++)
-		if (range[i].source == REFCNT_GUARD)
+		if (is_of_guard(range[i].source))
 			pages += range[i].len / REFCNT_PAGE;
 	return n > GUARD_RANGES ? GUARD_PAGES : pages;
 }
@@ -296,8 +303,11 @@ enable(struct keeper *k, struct counted_target *t, const struct node_refcnt_ask 
 	    refcnt_counted(t->counts, ask->vaddr, ask->len);
 	int err;
 
-	if (ask->source == REFCNT_GUARD && guarded(t) + pages > GUARD_PAGES)
+	if (is_of_guard(ask->source) && guarded(t) + pages > GUARD_PAGES)
 		return -ENOSPC;
+	if (is_of_guard(ask->source) && refcnt_has(t->counts, ask->source ==
+	    REFCNT_GUARD ? REFCNT_EXACT : REFCNT_GUARD))
+		return -EBUSY;
 	if (refcnt_spans(t->counts) >= NODE_REFCNT_RANGES ||
 	    pages > NODE_REFCNT_PAGES ||
 	    pages_of_all(k->node->refcnt) + pages > NODE_REFCNT_PAGES)
@@ -315,8 +325,6 @@ enable(struct keeper *k, struct counted_target *t, const struct node_refcnt_ask 
 
 static const char *const absent[REFCNT_SOURCES] = {
 	[REFCNT_IMPORT] = "its counts are those of a trace",
-	[REFCNT_EXACT] = "it would stop the program at each reference, and system "
-	    "calls would fail",
 };
 
 static const char moves_pages[] = "automatic NUMA balancing is on for the whole "
@@ -374,7 +382,7 @@ has_source(const struct keeper *k, const struct node_refcnt_ask *ask, char *why)
 		    refcnt_sources[ask->source].name, absent[ask->source]);
 	else if (ask->source == REFCNT_WP)
 		explain_writes(k, why);
-	else if (ask->source == REFCNT_GUARD &&
+	else if (is_of_guard(ask->source) &&
 	    (k->sandbox.at_hello != 0 || k->sandbox.locked))
 		snprintf(why, NODE_REFCNT_WHY, "the target is in a sandbox "
 		    "(seccomp), which may end it for the signals and system "
@@ -396,8 +404,8 @@ check_groups(struct counted_target **t, const struct node_refcnt_ask *ask, char 
 
 	if (ask->nodes != NULL && !refcnt_sources[ask->source].node) {
 		snprintf(why, NODE_REFCNT_WHY, "the source %s does not tell which "
-		    "processor refers to a page: only guard and hint count by "
-		    "groups of them", refcnt_sources[ask->source].name);
+		    "processor refers to a page: only guard, exact and hint "
+		    "count by groups of them", refcnt_sources[ask->source].name);
 		return -EINVAL;
 	}
 	if (*t == NULL || (ask->nodes == NULL ? !empty || have == NULL :

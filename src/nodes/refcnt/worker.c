@@ -383,6 +383,13 @@ end_hints(struct work *w)
 	return err;
 }
 
+static void
+close_guard(struct work *w)
+{
+	guard_close(w->guard);
+	w->guard = NULL;
+}
+
 static int
 open_guard(struct work *w)
 {
@@ -417,13 +424,13 @@ begin_guard(struct work *w)
 	bool again = true;
 	int err;
 
-	if (w->guard != NULL && !guard_explain(w->guard, why, &again) && again) {
-		guard_close(w->guard);
-		w->guard = NULL;
-	}
+	if (w->guard != NULL && !guard_explain(w->guard, why, &again) && again)
+		close_guard(w);
 	err = w->guard == NULL ? open_guard(w) : 0;
 	if (err == 0)
 		err = guard_begin(w->guard, w->t->counts);
+	if (err == -ESTALE)
+		close_guard(w);
 	if (w->guard != NULL) {
 		(void)guard_explain(w->guard, why, &again);
 		snprintf(w->why, sizeof w->why, "%.*s", NODE_REFCNT_WHY - 1, why);
@@ -444,26 +451,21 @@ end_guard(struct work *w)
 	return 0;
 }
 
-static void
-close_guard(struct work *w)
-{
-	guard_close(w->guard);
-	w->guard = NULL;
-}
-
 /* The first may ask for a longer period: -EAGAIN. */
 static const struct counting {
-	enum refcnt_source source;
+	enum refcnt_source source, other;	/* counted in the same way */
 	int (*begin)(struct work *);
 	void (*look)(struct work *);	/* NULL; or each LOOK_MS meanwhile */
 	int (*end)(struct work *);
 	void (*close)(struct work *);	/* also what is not open */
 	bool asks;			/* the target, which may answer much later */
 } counting[] = {
-	{ REFCNT_REFS, begin_refs, NULL, end_refs, close_refs, false },
-	{ REFCNT_WP, begin_writes, NULL, end_writes, close_writes, true },
-	{ REFCNT_GUARD, begin_guard, look_at_guard, end_guard, close_guard, true },
-	{ REFCNT_HINT, begin_hints, look_at_hints, end_hints, close_hints, false },
+	{ REFCNT_REFS, REFCNT_REFS, begin_refs, NULL, end_refs, close_refs, false },
+	{ REFCNT_WP, REFCNT_WP, begin_writes, NULL, end_writes, close_writes, true },
+	{ REFCNT_GUARD, REFCNT_EXACT, begin_guard, look_at_guard, end_guard,
+	    close_guard, true },
+	{ REFCNT_HINT, REFCNT_HINT, begin_hints, look_at_hints, end_hints, close_hints,
+	    false },
 };
 
 static unsigned
@@ -504,7 +506,8 @@ begin_period(struct work *w)
 	for (size_t i = 0; i < BASE_NELEM(counting); i++) {
 		const struct counting *c = &counting[i];
 
-		if (!refcnt_has(t->counts, c->source))
+		if (!refcnt_has(t->counts, c->source) &&
+		    !refcnt_has(t->counts, c->other))
 			c->close(w);
 		else
 			begin_source(w, c);

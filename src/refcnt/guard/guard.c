@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 struct request {
 	uint32_t number;
 	unsigned n;
+	bool exact;
 	struct guard_range range[GUARD_RANGES];
 };
 
@@ -114,6 +116,7 @@ collect(struct guard *g, const struct refcnt *counted, struct request *r)
 	    sizeof *g->found);
 
 	r->n = 0;
+	r->exact = refcnt_has(counted, REFCNT_EXACT);
 	if (err < 0)
 		return err;
 	n = refcnt_ranges(counted, g->found, g->found_cap);
@@ -122,7 +125,8 @@ collect(struct guard *g, const struct refcnt *counted, struct request *r)
 		uint64_t wanted = f->len / REFCNT_PAGE;
 
 		/* The target refuses a request with the last page of the address space. */
-		if (f->source != REFCNT_GUARD || f->vaddr + f->len == 0)
+		if ((f->source != REFCNT_GUARD && f->source != REFCNT_EXACT) ||
+		    f->vaddr + f->len == 0)
 			continue;
 		room = GUARD_PAGES - pages;
 		if (wanted > room)
@@ -148,6 +152,7 @@ publish(struct guard *g, struct request *r)
 		if (atomic_load(&g->area->count[bank][i]) != 0)
 			atomic_store(&g->area->count[bank][i], 0);
 	memset(g->last[bank], 0, WORDS * sizeof *g->last[bank]);
+	g->area->exact = r->exact;
 	g->area->ranges = r->n;
 	memcpy(g->area->range, r->range, sizeof r->range);
 	g->before = g->now;
@@ -164,6 +169,8 @@ guard_begin(struct guard *g, const struct refcnt *counted)
 
 	if (err < 0 && err != -E2BIG)
 		return err;
+	if (g->now.number > 0 && r.exact != g->now.exact)
+		return -ESTALE;
 	if (!g->pending && (r.n != g->now.n ||
 	    memcmp(r.range, g->now.range, sizeof r.range) != 0))
 		publish(g, &r);
@@ -242,8 +249,8 @@ static const struct {
 	    "to protect these pages", false },
 	[GUARD_SECCOMP] = { "thread " NUMBER " is in a sandbox (seccomp)", false },
 	[GUARD_TRACED] = { "process " NUMBER " debugs or traces the target", false },
-	[GUARD_BLOCKED] = { "thread " NUMBER " blocks SIGSYS, SIGSEGV or SIGURG",
-	    false },
+	[GUARD_BLOCKED] = { "thread " NUMBER " blocks SIGSYS, SIGSEGV or SIGURG (with "
+	    "the source exact, or SIGTRAP)", false },
 	[GUARD_WAITS] = { "thread " NUMBER " waits in a system call that a signal "
 	    "would end", false },
 	[GUARD_SLOW] = { "thread " NUMBER " has not answered yet", false },
@@ -267,6 +274,11 @@ static const struct {
 	    "programs, which is not possible with a guard", false },
 	[GUARD_LEAVES] = { "thread " NUMBER " forks, or starts programs or threads, "
 	    "all the time", false },
+	[GUARD_ALONE] = { "the program has " NUMBER " threads, and this processor has no "
+	    "protection keys: the references of one would be missed while a "
+	    "page is open for another", false },
+	[GUARD_PROC] = { "the target cannot read its own folder in /proc (error "
+	    NUMBER ")", false },
 };
 
 static void
@@ -281,25 +293,44 @@ put_sentence(char *out, size_t cap, const char *text, uint32_t detail)
 		    at + 1);
 }
 
-/* For a guard that counts: its cost, and the pages and epochs that it misses. */
+static void __attribute__((format(printf, 2, 3)))
+append(char out[REFCNT_WHY], const char *format, ...)
+{
+	size_t n = strlen(out);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(out + n, REFCNT_WHY - n, format, args);
+	va_end(args);
+}
+
+/* For a guard that counts: its cost, and what it misses. */
 static void
-explain_cost(const struct guard *g, char *out, size_t cap)
+explain_cost(const struct guard *g, char out[REFCNT_WHY])
 {
 	uint32_t ns = atomic_load(&g->area->call_ns);
+	uint32_t reference = atomic_load(&g->area->reference_ns);
 	uint64_t left = atomic_load(&g->area->left_out);
 	uint64_t cut = atomic_load(&g->area->cut);
 	uint64_t epochs = atomic_load(&g->area->epochs);
-	int n;
+	uint64_t gaps = atomic_load(&g->area->gaps);
+	uint64_t us = atomic_load(&g->area->gaps_us);
 
-	n = snprintf(out, cap, "each system call of the program takes %u.%u us longer",
+	append(out, "each system call of the program takes %u.%u us longer",
 	    ns / 1000, ns % 1000 / 100);
-	if (cut > 0 && n > 0 && (size_t)n < cap)
-		n += snprintf(out + n, cap - (size_t)n, "; %s of %s epochs are cut "
-		    "short by its calls", base_digits(cut).text,
-		    base_digits(epochs).text);
-	if (left > 0 && n > 0 && (size_t)n < cap)
-		snprintf(out + n, cap - (size_t)n, "; %s pages are not private memory "
-		    "and are not counted", base_digits(left).text);
+	if (reference > 0)
+		append(out, ", each reference at least %u.%u us", reference / 1000,
+		    reference % 1000 / 100);
+	if (gaps > 0)
+		append(out, "; references may be missing: pages were open in %s gaps, "
+		    "%s ms in all", base_digits(gaps).text,
+		    base_digits((us + 999) / 1000).text);
+	if (cut > 0)
+		append(out, "; %s of %s epochs are cut short by its calls",
+		    base_digits(cut).text, base_digits(epochs).text);
+	if (left > 0)
+		append(out, "; %s pages are not private memory and are not counted",
+		    base_digits(left).text);
 }
 
 bool
@@ -308,7 +339,7 @@ guard_explain(const struct guard *g, char why[REFCNT_WHY], bool *again)
 	uint32_t state = atomic_load(&g->area->state);
 	uint32_t reason = atomic_load(&g->area->why);
 	uint32_t detail = atomic_load(&g->area->detail);
-	const char *text;
+	const char *text, *things;
 	char said[REFCNT_WHY];
 
 	*again = false;
@@ -317,19 +348,20 @@ guard_explain(const struct guard *g, char why[REFCNT_WHY], bool *again)
 		reason = GUARD_NOT;
 	text = sentences[reason].text;
 	if (text == NULL && state == GUARD_ON) {
-		explain_cost(g, why, REFCNT_WHY);
+		explain_cost(g, why);
 		return true;
 	}
 	if (text == NULL)
 		text = "the target is being prepared";
+	things = g->now.exact ? "references" : "touches";
 	put_sentence(said, sizeof said, text, detail);
 	if (state != GUARD_ENDED) {
-		snprintf(why, REFCNT_WHY, "touches are not counted %s: %.180s",
+		snprintf(why, REFCNT_WHY, "%s are not counted %s: %.180s", things,
 		    state == GUARD_ON ? "now" : "yet", said);
 		return true;
 	}
 	*again = sentences[reason].again;
-	snprintf(why, REFCNT_WHY, "touches are not counted any more: %.180s: use the "
-	    "source refs", said);
+	snprintf(why, REFCNT_WHY, "%s are not counted any more: %.180s: use the "
+	    "source refs", things, said);
 	return false;
 }

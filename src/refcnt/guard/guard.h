@@ -1,7 +1,8 @@
 /*
  * guard: the node's side of a target's guard (../../stream/guard.h).  The node chooses
  * the pages to guard and reads the counts of their touches: at most one per page in each
- * epoch of a fifteenth of a second, a read or a write, from a memory node.
+ * epoch of a fifteenth of a second, or each reference of an instruction if it is exact; a
+ * read or a write, from a memory node.
  *
  * All data of the target is outside data: a target can give wrong counts of its own
  * pages, and nothing else.
@@ -29,8 +30,10 @@ int guard_open(struct guard **, int descriptor, const struct refcnt_topology *);
 void guard_close(struct guard *);
 
 /*
- * Gives the target the REFCNT_GUARD ranges, if they have changed.  -E2BIG: there are
- * more than GUARD_RANGES or GUARD_PAGES; the first ones are guarded.
+ * Gives the target the REFCNT_GUARD or the REFCNT_EXACT ranges, if they have changed.  A
+ * target has ranges of one of the two at a time.  -E2BIG: there are more than GUARD_RANGES
+ * or GUARD_PAGES; the first ones are guarded.  -ESTALE: the ranges are of the other source
+ * now: close the guard and open another one.
  */
 int guard_begin(struct guard *, const struct refcnt *counted);
 
@@ -41,7 +44,10 @@ int guard_begin(struct guard *, const struct refcnt *counted);
 #define GUARD_BEAT_MS 500
 void guard_beat(struct guard *);
 
-/* The numbers of epochs in which the page was read first, or written first, from `node`. */
+/*
+ * The numbers of epochs in which the page was read first, or written first, from `node`;
+ * exact: of references.
+ */
 typedef void guard_touched(void *arg, uint64_t vaddr, unsigned node,
     uint64_t reads, uint64_t writes);
 
