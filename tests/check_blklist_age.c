@@ -252,6 +252,8 @@ LOOP_TEST(age_order_is_the_same_when_it_is_mended_in_parts, 0,
 	struct plain p;
 	unsigned parts = 0, begun = 0;
 
+	if (_i % check_stride(3) != 0)
+		return;
 	plain_new(&p, &numbers[_i / (int)NELEM(works)]);
 	put_by_address(&p);
 	for (int round = 0; round < (check_is_shortened() ? 2 : 3); round++) {
