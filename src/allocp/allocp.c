@@ -1,8 +1,6 @@
 /*
- * Segments of the two regions.
- *
- * A region has units of 8 bytes, and a header is one unit: every remainder of a
- * cut is a segment, perhaps of no bytes.  Two bits for each unit, beside the
+ * A region has units of 8 bytes, and a header is one: every remainder of a cut
+ * is a segment, perhaps of no bytes.  Two bits for each unit, beside the
  * region, say whether a segment begins there and whether it is a block.
  */
 #include <assert.h>
@@ -18,9 +16,8 @@
 
 /*
  * Addresses below 4 GiB fit a classic record.  MAP_32BIT is x86-64's alone.
- * Elsewhere places are tried in turn: MAP_FIXED_NOREPLACE takes none that is in
- * use, and an older kernel takes the address as a hint, so the result is
- * checked.
+ * Elsewhere MAP_FIXED_NOREPLACE takes no place in use, and an older kernel
+ * takes it as a hint, so the result is checked.
  */
 
 #define BELOW_LIMIT (UINT64_C(1) << 32)
@@ -97,8 +94,6 @@ struct allocp {
 	struct allocp_counts counts;
 };
 
-/* --- bits --------------------------------------------------------------- */
-
 static bool
 has_bit(const uint64_t *bits, uint32_t at)
 {
@@ -142,8 +137,6 @@ segment_before(const struct region *r, uint32_t at)
 	while (!has_bit(r->begins, at));
 	return at;
 }
-
-/* --- headers ------------------------------------------------------------ */
 
 static uint32_t
 address(const struct region *r, uint32_t at)
@@ -207,8 +200,6 @@ bytes_of(const struct header *h)
 	return (size_t)h->units * UNIT - (h->mark & 0x0f);
 }
 
-/* --- beginning and end -------------------------------------------------- */
-
 static int
 region_init(struct region *r, size_t size)
 {
@@ -258,8 +249,6 @@ allocp_free(struct allocp *a)
 	free(a);
 }
 
-/* --- AllocP ------------------------------------------------------------- */
-
 static void
 tell_outcome(const struct allocp *a, enum allocp_op op, uint32_t addr,
     size_t size, uint8_t type, unsigned level)
@@ -283,7 +272,6 @@ find_free(struct allocp *a, struct region *r, uint32_t units, uint32_t *at,
 	return false;
 }
 
-/* Makes its front a block; the remainder stays free. */
 static void *
 cut_block(struct region *r, uint32_t at, uint32_t end, size_t size, uint8_t type)
 {
@@ -324,8 +312,6 @@ AllocP(struct allocp *a, size_t size, uint8_t type)
 	tell_outcome(a, ALLOCP_ALLOC, 0, size, type, ALLOCP_FAILED);
 	return NULL;
 }
-
-/* --- FreeP -------------------------------------------------------------- */
 
 static struct region *
 find_block(struct allocp *a, const void *p, uint32_t *at)
@@ -389,8 +375,6 @@ FreeP(struct allocp *a, void *p)
 	    0);
 	return 0;
 }
-
-/* --- what there is ------------------------------------------------------ */
 
 const struct allocp_counts *
 allocp_counts(const struct allocp *a)

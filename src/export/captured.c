@@ -1,12 +1,12 @@
 /*
- * A part of a capture as a source.  Its events are read twice: first for the sums of
- * each caller, then, as often as they are asked for, one after the other.
+ * A capture's events are read twice: for the sums of each caller, then one
+ * after the other, as often as asked for.
  *
- * The list of live blocks is kept beside them, so that a free has its block.  After
- * lost events, the next known list shows which blocks have come and gone: they are
- * written as allocated and freed there.  A realloc that failed has freed nothing;
- * that is known only later, so the first reading notes the number of its free, unless
- * another event has had its address meanwhile, which only damaged data have.
+ * The list of live blocks is kept beside them, so that a free has its block.
+ * After lost events, the next known list shows which blocks have come and
+ * gone.  A realloc that failed has freed nothing: the first reading notes the
+ * number of its free, unless another event has had its address, which only
+ * damaged data have.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -31,10 +31,8 @@ struct captured {
 	struct export_source *s;
 };
 
-/* One reading. */
 struct walk {
 	struct captured *x;
-	/* Takes an event and its block, which has the caller, thread and time of the event. */
 	int (*step)(struct walk *, enum export_kind, const struct blk *);
 	bool first;			/* undone frees are not known yet */
 	bool lists;			/* steps are of the difference of two lists */
@@ -53,8 +51,6 @@ struct last_free {
 	uint64_t thread, seq;
 	struct blk row;			/* flags 0: the block was not known */
 };
-
-/* --- lists ------------------------------------------------------------------- */
 
 static int
 compare_rows(const struct blk *a, const struct blk *b)
@@ -75,7 +71,6 @@ step_lost_free(struct walk *w, const struct blk *b, int64_t ms)
 	return w->step(w, EXPORT_FREE, &freed);
 }
 
-/* Writes what only one of two lists has; both are in the order of age. */
 static int
 reconcile(struct walk *w, const struct blk *to, size_t n, int64_t ms)
 {
@@ -125,8 +120,6 @@ take_state(struct walk *w, const struct capture_event *ev)
 	w->known = w->begun = true;
 	return r;
 }
-
-/* --- events ------------------------------------------------------------------ */
 
 static struct blk
 block_of(const struct walk *w, const struct capture_event *ev)
@@ -308,9 +301,6 @@ walk(struct captured *x, bool first,
 	return r;
 }
 
-/* --- the first reading: sums --------------------------------------------------- */
-
-/* The caller, which the profile has, too. */
 static struct export_caller *
 put_caller(struct captured *x, const struct blk *b)
 {
@@ -354,8 +344,6 @@ sum_live(struct captured *x)
 	return 0;
 }
 
-/* --- the later readings: events -------------------------------------------------- */
-
 static int64_t
 wall_ms(const struct captured *x, int64_t ms)
 {
@@ -383,8 +371,6 @@ captured_events(const struct export_source *s,
 {
 	return walk(s->of, false, event_step, take, arg);
 }
-
-/* --- the source ------------------------------------------------------------------ */
 
 /* A file that lay at several places has none. */
 static void

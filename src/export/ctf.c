@@ -1,10 +1,10 @@
 /*
- * CTF 1.8: a text that describes the trace (metadata), and its one stream of
- * packets.  A packet is a header, and events until it is full.  All numbers are
- * little-endian and begin at whole bytes.
+ * CTF 1.8: a text that describes the trace (metadata), and a stream of
+ * packets: a header, and events until it is full.  Numbers are little-endian
+ * and begin at whole bytes.
  *
- * Events have the names and fields of LTTng's wrapper of libc where its fields are
- * known; the others, such as calloc without its two factors, are pagek:alloc.
+ * Events are named as in LTTng's wrapper of libc where its fields are known;
+ * others are pagek:alloc.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -41,8 +41,6 @@ struct writer {
 	uint64_t lost;		/* events, so far */
 	bool empty;		/* no event is in the packet */
 };
-
-/* --- metadata ----------------------------------------------------------------- */
 
 static const char head[] =
 	"/* CTF 1.8 */\n\n"
@@ -106,7 +104,6 @@ static const struct event {
 	    "\t\tstring _build_id;\n" },
 };
 
-/* The error of a stream's last write. */
 static int
 write_error(void)
 {
@@ -187,8 +184,6 @@ put_metadata(const struct writer *w)
 	return fflush(w->out) != 0 || ferror(w->out) ? write_error() : 0;
 }
 
-/* --- packets ------------------------------------------------------------------ */
-
 static void
 put_number(struct writer *w, uint64_t v, size_t bytes)
 {
@@ -251,8 +246,6 @@ put_head(struct writer *w, enum event_id id, int64_t wall_ms, uint32_t tid)
 	put_number(w, tid, 4);
 	return r;
 }
-
-/* --- events ------------------------------------------------------------------- */
 
 static const char *
 function_of(const struct export_source *s, const struct export_stack *st)
@@ -362,8 +355,6 @@ put_stream(struct writer *w)
 		r = end_packet(w);
 	return r == 0 && fflush(w->out) != 0 ? write_error() : r;
 }
-
-/* --- the whole ---------------------------------------------------------------- */
 
 static int
 take_first(void *arg, const struct export_event *e)

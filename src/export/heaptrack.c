@@ -1,6 +1,6 @@
 /*
- * heaptrack's format, version 3, as heaptrack_interpret writes it: lines of a
- * letter and hexadecimal numbers.  A line refers only to those before it.
+ * heaptrack's format, version 3: lines of a letter and hexadecimal numbers,
+ * which refer to earlier lines.
  *
  *	v version format		# comment
  *	X name of the program		s length text
@@ -35,7 +35,6 @@ struct writer {
 	int64_t base_ms, last_ms;
 };
 
-/* Blocks of one size and stack. */
 struct kind {
 	uint64_t size;
 	uint64_t frame;
@@ -60,8 +59,6 @@ put(struct writer *w, const char *fmt, ...)
 	va_end(ap);
 	return r < 0 ? -errno : 0;
 }
-
-/* --- texts and stacks --------------------------------------------------------- */
 
 /* The text's number, written if it is new; 0: it is empty. */
 static int64_t
@@ -140,8 +137,6 @@ put_stack(struct writer *w, size_t no)
 	w->innermost[no] = parent;
 	return 0;
 }
-
-/* --- events ------------------------------------------------------------------- */
 
 static int
 put_time(struct writer *w, int64_t wall_ms)
@@ -222,8 +217,6 @@ put_event(void *arg, const struct export_event *e)
 		return r;
 	return e->kind == EXPORT_FREE ? put_free(w, e) : put_alloc(w, e);
 }
-
-/* --- the whole ---------------------------------------------------------------- */
 
 static int
 put_head(struct writer *w)

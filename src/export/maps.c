@@ -1,4 +1,3 @@
-/* Places and build ids of the modules of a live process. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

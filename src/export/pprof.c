@@ -1,4 +1,3 @@
-/* The gzip'ed protobuf of pprof. */
 #include <errno.h>
 
 #include "export.h"
@@ -40,8 +39,6 @@ export_has_pprof(void)
 	return true;
 }
 
-/* --- parts -------------------------------------------------------------------- */
-
 static int64_t
 text_no(struct message *m, const char *text)
 {
@@ -60,7 +57,6 @@ many(struct message *m, size_t n, size_t size)
 	return array;
 }
 
-/* An array of pointers to the n elements of an array. */
 static void *
 pointers(struct message *m, void *array, size_t n, size_t size)
 {
@@ -111,7 +107,6 @@ put_build_id(struct message *m, const struct export_module *from,
 	to->build_id = text_no(m, hex);
 }
 
-/* Numbers the modules from 1, the program first. */
 static void
 put_mappings(struct message *m)
 {
@@ -315,8 +310,6 @@ message_init(struct message *m, const struct export_source *s)
 	message_fini(m);
 	return -ENOMEM;
 }
-
-/* --- gzip --------------------------------------------------------------------- */
 
 struct gzip {
 	ProtobufCBuffer base;

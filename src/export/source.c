@@ -1,4 +1,3 @@
-/* A profile and its blocks as a source of exports. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +8,6 @@
 
 #define TEXT_MAX_BYTES (4 * WIRE_TEXT_MAX + 1)	/* each byte as \xNN */
 
-/* The tables number equal texts and structs once. */
 struct filling {
 	struct export_source s;
 	struct intern texts, modules, functions, frames;
@@ -118,8 +116,8 @@ put_frame(struct filling *f, const struct frame_key *w)
 }
 
 /*
- * Puts the frame that begins at line *at, and moves *at behind it.  Without an
- * address, the line's text counts as its function.
+ * Moves *at behind the frame.  Without an address, the line's text counts as
+ * its function.
  */
 static int64_t
 take_frame(struct filling *f, const struct profile_line *l, size_t n, size_t *at)
@@ -196,8 +194,6 @@ add_stacks(struct filling *f, struct profile *p, struct hashmap *callers)
 	return r;
 }
 
-/* --- events ------------------------------------------------------------------- */
-
 static int
 block_events(const struct export_source *s, int (*take)(void *,
     const struct export_event *), void *arg)
@@ -220,8 +216,6 @@ block_events(const struct export_source *s, int (*take)(void *,
 	}
 	return r;
 }
-
-/* --- the whole ---------------------------------------------------------------- */
 
 void
 export_free(struct export_source *s)
@@ -273,7 +267,6 @@ begin(struct filling **out, const char *target, const char *note)
 	return f->s.target == NULL || f->s.note == NULL ? -ENOMEM : 0;
 }
 
-/* The callers that have blocks. */
 static int
 take_callers(struct filling *f)
 {

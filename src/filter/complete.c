@@ -1,4 +1,3 @@
-/* Completion of an expression that is being typed. */
 #include <string.h>
 #include <strings.h>
 
@@ -19,7 +18,6 @@ struct end {
 	int field;		/* of sign and value */
 };
 
-/* A longer name of a field begins with this text. */
 static bool
 begins_field(const struct filter_table *t, const char *typed, size_t len)
 {
@@ -110,7 +108,6 @@ sign_word(enum expr_kind kind, size_t k)
 	return NULL;
 }
 
-/* The k-th word that can stand at the end. */
 static const char *
 word_at(const struct end *end, size_t k)
 {

@@ -1,4 +1,3 @@
-/* The fields and the operators. */
 #include <assert.h>
 #include <string.h>
 #include <strings.h>

@@ -1,4 +1,3 @@
-/* Evaluates a compiled expression. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,8 +94,6 @@ compare_text(struct span text, enum expr_how how, const char *word)
 	return false;
 }
 
-/* --- paths --------------------------------------------------------------- */
-
 static struct span
 without_folders(struct span path)
 {
@@ -129,8 +126,6 @@ compare_path(struct span path, enum expr_how how, const char *word)
 	    compare_text(without_line(name), how, word);
 }
 
-/* --- terms --------------------------------------------------------------- */
-
 /* as_shown: a row shows a path without its folders. */
 static bool
 text_matches(const struct filter *f, const struct filter_block *block,
@@ -150,10 +145,7 @@ text_matches(const struct filter *f, const struct filter_block *block,
 	return path ? compare_path(all, how, word) : compare_text(all, how, word);
 }
 
-/*
- * For a field whose number is a text, such as a line: fetches it only when
- * needed.
- */
+/* For a field whose number is a text, such as a line: fetched only when needed. */
 static bool
 number_is_in(const struct filter *f, const struct filter_block *block,
     const struct expr_term *t)

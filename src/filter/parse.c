@@ -30,8 +30,8 @@ struct parse {
 };
 
 /*
- * Terms with one entry.  The exits that have no target yet are a list for each
- * result, threaded through the next[] that will get the target.
+ * Exits without a target yet are a list for each result, threaded through the
+ * next[] that will get it.
  */
 struct part {
 	uint16_t first;
@@ -53,7 +53,6 @@ out_slot(struct filter *f, uint16_t out)
 	return &f->term[out >> 1].next[out & 1];
 }
 
-/* Sets the target of all exits of the list. */
 static void
 set_target(struct filter *f, uint16_t out, uint16_t there)
 {
@@ -126,8 +125,6 @@ chain_end(struct filter *f, struct chain *c)
 	return c->part[0];
 }
 
-/* --- errors -------------------------------------------------------------- */
-
 static int fail(struct parse *, size_t at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -147,7 +144,6 @@ fail(struct parse *p, size_t at, const char *fmt, ...)
 	return -EINVAL;
 }
 
-/* A part of the expression, as safe text. */
 struct shown {
 	char text[SHOWN + 4];
 };
@@ -198,8 +194,6 @@ unknown_field(struct parse *p, size_t len)
 	return fail(p, p->at, "no field is called '%s'; put text with "
 	    "operators in \"quotes\"", shown(s, len).text);
 }
-
-/* --- terms --------------------------------------------------------------- */
 
 /* The caller sets its word, or its range. */
 static struct expr_term *
@@ -283,7 +277,6 @@ add_text_term(struct parse *p, unsigned field, bool inside, const char *s,
 	return 0;
 }
 
-/* The range of numbers that are op lo..hi. */
 static void
 set_range(enum expr_op op, struct expr_term *t, uint64_t lo, uint64_t hi)
 {
@@ -408,7 +401,6 @@ field_term(struct parse *p, unsigned field, enum expr_kind kind,
 	return r;
 }
 
-/* A text alone. */
 static int
 word_term(struct parse *p, const char *s, size_t len, bool quoted,
     struct part *out)
@@ -452,15 +444,12 @@ parse_term(struct parse *p, struct part *out)
 	    &p->f->table->field[field], s, len), sign, p->at + behind, out);
 }
 
-/* --- joints -------------------------------------------------------------- */
-
 static void
 skip_blanks(struct parse *p)
 {
 	p->at += expr_blanks(p->text + p->at);
 }
 
-/* Skips a joint or a parenthesis; a term has to follow. */
 static void
 skip_joint(struct parse *p, size_t len)
 {
@@ -556,8 +545,6 @@ parse_or(struct parse *p, unsigned depth, struct part *out)
 	return 0;
 }
 
-/* --- the whole ----------------------------------------------------------- */
-
 static int
 check_characters(struct parse *p)
 {
@@ -646,8 +633,6 @@ filter_free(struct filter *f)
 	free(f->words);
 	free(f);
 }
-
-/* --- words ----------------------------------------------------------------- */
 
 #define BLANKS " \t\n\r"
 

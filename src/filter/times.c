@@ -28,9 +28,6 @@ struct given {
 	int64_t span_ms;	/* how long a clock shows this */
 };
 
-/* --- reading --------------------------------------------------------------- */
-
-/* Exactly so many digits. */
 static bool
 read_digits(const char **s, int digits, int *out)
 {
@@ -158,7 +155,6 @@ begins_clock(const char *s)
 	return digits > 0 && s[digits] == ':';
 }
 
-/* Reads all of the time at *s; bounds are checked later. */
 static bool
 read_time(const char **s, struct given *g)
 {
@@ -202,8 +198,6 @@ expr_time(const char *s)
 		return word + blanks + expr_value(s + word + blanks);
 	return word;
 }
-
-/* --- bounds ---------------------------------------------------------------- */
 
 static int
 days_of_month(const struct tm *tm)
@@ -254,8 +248,6 @@ out_of_bounds(const struct given *g)
 		return "no time: zones are up to 14:00 from UTC";
 	return NULL;
 }
-
-/* --- moments --------------------------------------------------------------- */
 
 /* False: the zone has no such time, as where the clock is put forward. */
 static bool

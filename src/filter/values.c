@@ -1,4 +1,3 @@
-/* Sizes, ages and other numbers. */
 #include <ctype.h>
 #include <errno.h>
 #include <string.h>

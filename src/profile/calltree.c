@@ -1,7 +1,6 @@
 /*
- * The call tree, and the same tree as folded lines.  The tree is built whole,
- * then its nodes are sorted so that siblings are adjacent; printing leaves out
- * small branches.
+ * The tree is built whole, then sorted so that siblings are adjacent; printing
+ * leaves out small branches.
  */
 #include <errno.h>
 #include <fnmatch.h>
@@ -43,8 +42,6 @@ node_at(const struct tree *t, size_t i)
 	return hashmap_item(&t->nodes, i);
 }
 
-/* --- building ------------------------------------------------------------- */
-
 static uint64_t
 node_key(uint32_t parent, uint32_t function, bool skipped)
 {
@@ -73,7 +70,6 @@ add_to_child(struct tree *t, uint32_t parent, const struct line *l, bool skipped
 	return i;
 }
 
-/* Records why a stack is cut at the node. */
 static void
 note_end(struct tree *t, uint32_t at, unsigned end, uint64_t weight)
 {
@@ -164,8 +160,6 @@ build_nodes(struct tree *t)
 	return r;
 }
 
-/* --- sorting -------------------------------------------------------------- */
-
 /* Skipped ones of a name come first; no two nodes are equal. */
 static int
 by_name(const struct tree *t, const struct node *a, const struct node *b)
@@ -183,7 +177,6 @@ by_name(const struct tree *t, const struct node *a, const struct node *b)
 	return a->key < b->key ? -1 : a->key > b->key;
 }
 
-/* Siblings are adjacent, the heaviest first. */
 static int
 compare(const void *va, const void *vb, void *arg)
 {
@@ -252,8 +245,6 @@ tree_fini(struct tree *t)
 	free(t->order);
 	free(t->match);
 }
-
-/* --- printing ------------------------------------------------------------- */
 
 struct printer {
 	struct tree *t;
@@ -356,8 +347,6 @@ profile_tree(struct profile *p, const struct profile_tree_opts *o,
 	tree_fini(&t);
 	return r;
 }
-
-/* --- folded lines --------------------------------------------------------- */
 
 struct folder {
 	struct tree *t;

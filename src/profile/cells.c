@@ -1,4 +1,3 @@
-/* Sums by caller and up to two tags, made anew by each take. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,7 +1,4 @@
-/*
- * Groups, rankings of them, and the neighbours of a function.  Only the rows of
- * a window are selected from the groups and sorted.
- */
+/* Only the rows of a window are selected from the groups and sorted. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,8 +87,6 @@ place_where(struct profile *p, const struct place *place, const char **out)
 	return text_intern(&p->texts, text, (size_t)n < sizeof text ?
 	    (size_t)n : sizeof text - 1, out);
 }
-
-/* --- keys ----------------------------------------------------------------- */
 
 static uint64_t
 type_key(const struct profile *p, uint64_t caller, const char **name)
@@ -217,9 +212,6 @@ profile_in_group(struct profile *p, enum profile_by by, uint64_t key,
 	return false;
 }
 
-/* --- filling -------------------------------------------------------------- */
-
-/* A caller's blocks, or those of one of its cells. */
 struct entry {
 	size_t at;
 	size_t caller;
@@ -353,7 +345,6 @@ count_in_subgroup(struct grouping *g, const struct entry *e, uint64_t key)
 	    grouping_count(&g->subgroups[i].ranking->g, e->at) : 0;
 }
 
-/* True if line i is the first of its function, from line `from` on. */
 static bool
 is_first(const struct profile *p, const uint32_t *lines, size_t from, size_t i)
 {
@@ -419,8 +410,6 @@ fill_groups(struct grouping *g)
 		r = grouping_count(g, i);
 	return r;
 }
-
-/* --- out ------------------------------------------------------------------ */
 
 static int
 value_or_none(uint32_t all)
@@ -495,8 +484,6 @@ profile_group(struct profile *p, enum profile_by by, uint64_t key,
 	return r;
 }
 
-/* --- neighbours ----------------------------------------------------------- */
-
 static size_t
 find_in(const struct profile *p, const uint32_t *lines, size_t n,
     uint64_t key, bool outermost)
@@ -569,8 +556,6 @@ profile_ends(struct profile *p, struct profile_sum out[RING_ENDS])
 		out[end] = sums_out(&sums[end]);
 	return 0;
 }
-
-/* --- ranking --------------------------------------------------------------- */
 
 /* "" and NULL come last. */
 static int
@@ -655,7 +640,6 @@ pivot_of(const struct profile_ranking *r, size_t from, size_t to)
 	return compare(r, ranked(r, c), ranked(r, b)) < 0 ? c : b;
 }
 
-/* Partitions [from, to) at a pivot, whose place is returned. */
 static size_t
 partition(struct profile_ranking *r, size_t from, size_t to)
 {
@@ -711,7 +695,6 @@ value_of(const struct profile_ranking *r, const struct group *g)
 	return sums_measure(&g->total, r->g.measure, r->g.now_ms);
 }
 
-/* The current key of a group of the model. */
 static uint64_t
 current_key(const struct profile_ranking *r, const struct group *old)
 {

@@ -1,4 +1,3 @@
-/* Sums by caller. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +7,6 @@
 
 #define TAKE_ROWS 256
 #define AGE_MAX 1e18		/* of all blocks together */
-
-/* --- texts ---------------------------------------------------------------- */
 
 int
 text_intern(struct intern *t, const char *s, size_t len, const char **out)
@@ -40,8 +37,6 @@ text_base(const char *path)
 
 	return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
 }
-
-/* --- sums ----------------------------------------------------------------- */
 
 void
 sums_add(struct sums *to, const struct sums *s)
@@ -107,8 +102,6 @@ sums_age(const struct profile *p, const struct sums *s, int64_t now_ms)
 		return 0;
 	return age < AGE_MAX ? (uint64_t)(age + 0.5) : (uint64_t)AGE_MAX;
 }
-
-/* --- filling -------------------------------------------------------------- */
 
 int
 profile_new(struct profile **out)
@@ -267,8 +260,6 @@ profile_take(struct profile *p, const struct blklist *list)
 	return 0;
 }
 
-/* --- in portions ---------------------------------------------------------- */
-
 void
 profile_pending_begin(struct profile *p)
 {
@@ -314,8 +305,6 @@ profile_pending_end(struct profile *p)
 	p->base_ms = p->pending_base_ms;
 	p->pending = (struct sums){ 0 };
 }
-
-/* --- what there is -------------------------------------------------------- */
 
 size_t
 profile_callers(const struct profile *p)

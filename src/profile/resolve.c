@@ -1,9 +1,6 @@
 /*
- * From callers to lines: stacks and words as they become known.
- *
  * When better words for a frame come, its lines are made again: a few times at
- * most (the module, a name, a line).  Old lines stay until the profile is
- * cleared.
+ * most (the module, a name, a line).  Old lines stay until clear.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,8 +11,6 @@
 #include "profile_tables.h"
 
 #define NAME_MAX_BYTES 512	/* of a substitute */
-
-/* --- names ---------------------------------------------------------------- */
 
 static bool
 has_function(const struct wire_words *w, size_t line)
@@ -75,8 +70,6 @@ profile_key(uint64_t frame, const struct wire_words *w, size_t line)
 		name_place(frame, w, name);
 	return function_key(name, module);
 }
-
-/* --- functions and lines -------------------------------------------------- */
 
 bool
 profile_passes(const char *function, bool wrapper)
@@ -223,8 +216,6 @@ fill_frame(struct profile *p, size_t at, const struct wire_words *w)
 	f->settled = w->known != WIRE_K_PENDING && !w->fetching;
 	return 0;
 }
-
-/* --- stacks --------------------------------------------------------------- */
 
 /* Index of the frame, which has at least one line, or -ENOMEM. */
 static int64_t
@@ -377,8 +368,6 @@ profile_resolve(struct profile *p, const struct profile_words *from)
 	p->next = 0;
 	return profile_resolve_some(p, from, SIZE_MAX);
 }
-
-/* --- lines of a stack ----------------------------------------------------- */
 
 size_t
 profile_lines(const struct profile *p, size_t caller, uint32_t out[PROFILE_LINES_MAX])
