@@ -348,15 +348,22 @@ void app_filter_open(struct app *);
 /* False, with a message: the expression is wrong. */
 bool app_filter(struct app *, const char *expression);
 void app_filter_complete(struct app *, const char *before, struct line_words *);
-/*
- * Compiles a filter for a page with its own fields; *out is NULL for an empty
- * text.  A negative errno after a message; -EINVAL: keep the prompt.
- */
-int app_filter_compile(struct app *, const struct filter_table *, const char *text,
-    struct filter **out);
-/* Like app_filter_complete(), for a page with fields of its own. */
-void app_filter_words(const struct filter_table *, const char *before,
-    struct line_words *);
+
+/* The filter of a page whose rows have fields of their own. */
+struct app_filter_ops {
+	struct app_prompt_ops prompt;	/* APP_FILTER_PROMPT */
+	const struct filter_table *table;
+	const char *none;		/* the message when all rows are shown */
+	struct filter **(*filter)(struct app *);	/* owned by the page; NULL: none */
+	void (*changed)(struct app *);
+};
+
+#define APP_FILTER_PROMPT(kind) { .label = "filter: ", .history = kind, \
+	.submit = app_filter_submit, .complete = app_filter_suggest }
+bool app_filter_submit(struct app *, const char *text);
+void app_filter_suggest(struct app *, const char *before, struct line_words *);
+/* Removes the page's filter; false: there was none. */
+bool app_filter_drop(struct app *, const struct app_filter_ops *);
 
 void app_find_open(struct app *);
 void app_find_next(struct app *);

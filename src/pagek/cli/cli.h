@@ -101,6 +101,8 @@ void output_row(const struct output_table *, const void *row);
 /* Flushes and closes.  The status, unless writing has failed; EPIPE is ignored. */
 int output_close(FILE *, const char *path, int status);
 
+/* Replaces a file by what `put` writes, with the mode of any new file.  -errno. */
+int output_replace(const char *path, void (*put)(FILE *, const void *), const void *);
 /* Reports why there is no page, by the error of page_screen_check(). */
 int output_refuse_terminal(int err);
 

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../../base/base.h"
@@ -382,6 +383,27 @@ output_close(FILE *out, const char *path, int status)
 	else
 		complain("cannot write standard output: %s", strerror(why));
 	return PAGEK_FAILED;
+}
+
+int
+output_replace(const char *path, void (*put)(FILE *, const void *),
+    const void *arg)
+{
+	mode_t mask = umask(0);
+	char *bytes = NULL;
+	size_t len = 0;
+	FILE *out;
+	int r;
+
+	umask(mask);
+	out = open_memstream(&bytes, &len);
+	if (out == NULL)
+		return -errno;
+	put(out, arg);
+	r = fclose(out) != 0 ? -errno : base_file_replace(path, bytes, len,
+	    0666 & ~mask);
+	free(bytes);
+	return r;
 }
 
 int

@@ -92,10 +92,8 @@ static void
 put_seq(const void *row, int width, struct page_picture *pic)
 {
 	const struct page_block_row *r = row;
-	char text[24];
 
-	base_format_grouped(text, width, r->b->seq);
-	picture_put(pic, text);
+	picture_grouped(pic, r->b->seq, width);
 }
 
 /* "T app::Row": where the name comes from, as the manual has it, and the name. */

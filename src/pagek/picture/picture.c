@@ -825,6 +825,15 @@ picture_bar(struct page_picture *pic, double share, int width)
 	picture_to(pic, end);
 }
 
+void
+picture_grouped(struct page_picture *pic, uint64_t n, int width)
+{
+	char text[24];
+
+	base_format_grouped(text, width, n);
+	picture_put(pic, text);
+}
+
 static void
 size_in_k(uint64_t bytes, int width, char out[PAGE_SIZE_TEXT])
 {

@@ -213,6 +213,9 @@ void picture_bar(struct page_picture *, double share, int width);
 
 /* --- sizes ---------------------------------------------------------------- */
 
+/* In groups of digits if that fits `width` columns, 2 to 20: base_format_grouped(). */
+void picture_grouped(struct page_picture *, uint64_t n, int width);
+
 /* Sizes of blocks in the wide layout and in lists. */
 enum page_units {
 	PAGE_UNITS_EXACT,	/* bytes, in groups of digits if they fit: 65,536 */

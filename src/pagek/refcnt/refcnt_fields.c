@@ -274,15 +274,6 @@ notes_cell(const void *row, char out[FIELD_CELL])
 	    (f & REFCNT_MOVED) != 0 ? "moved" : "");
 }
 
-static void
-put_number(uint64_t n, int width, struct page_picture *pic)
-{
-	char text[24];
-
-	base_format_grouped(text, width, n);
-	picture_put(pic, text);
-}
-
 /* "2,047P": a counter of the set is at its maximum. */
 static void
 put_count(const void *row, int width, struct page_picture *pic)
@@ -290,7 +281,7 @@ put_count(const void *row, int width, struct page_picture *pic)
 	const struct refcnt_copy_page *p = refcnt_row_page(row);
 	bool pegged = (p->flags & REFCNT_SATURATED) != 0;
 
-	put_number(p->count, width - pegged, pic);
+	picture_grouped(pic, p->count, width - pegged);
 	if (pegged)
 		picture_put(pic, "P");
 }
@@ -299,7 +290,7 @@ static void
 put_known(bool known, uint64_t n, int width, struct page_picture *pic)
 {
 	if (known)
-		put_number(n, width, pic);
+		picture_grouped(pic, n, width);
 	else
 		picture_text(pic, "-", width, PICTURE_RIGHT);
 }

@@ -21,16 +21,7 @@ FIELD_GET(get_type, usage_line, text, r->type, r->type != NULL)
 #define NAME_MIN(rank) ((rank) == 0 ? 8 : (rank) < 7 ? 12 : 24)
 
 #define COUNT(name, width, member) \
-	FIELD_PUT(name, usage_line, put_count(r->member, width, pic))
-
-static void
-put_count(uint64_t n, int width, struct page_picture *pic)
-{
-	char text[24];
-
-	base_format_grouped(text, width, n);
-	picture_put(pic, text);
-}
+	FIELD_PUT(name, usage_line, picture_grouped(pic, r->member, width))
 
 static void
 put_signed(int64_t n, int width, struct page_picture *pic)
@@ -39,7 +30,7 @@ put_signed(int64_t n, int width, struct page_picture *pic)
 	size_t sign;
 
 	if (n >= 0) {
-		put_count((uint64_t)n, width, pic);
+		picture_grouped(pic, (uint64_t)n, width);
 		return;
 	}
 	base_format_grouped(text, width - 1, 0 - (uint64_t)n);

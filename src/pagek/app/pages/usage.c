@@ -269,57 +269,30 @@ enter(struct app *app)
 		app_panel_close_all(app);
 }
 
-static void
-set_filter(struct app *app, struct filter *filter)
+static struct filter **
+filter_of(struct app *app)
 {
-	struct page_u *st = state_of(app);
-
-	filter_free(st->page.filter);
-	st->page.filter = filter;
-	remake_rows(app);
+	return &state_of(app)->page.filter;
 }
 
-static bool
-submit_filter(struct app *app, const char *text)
-{
-	struct filter *filter;
-	int r = app_filter_compile(app, &filter_usage, text, &filter);
-
-	if (r < 0)
-		return r != -EINVAL;
-	set_filter(app, filter);
-	if (filter == NULL)
-		app_say(app, "no filter: all rows are shown");
-	return true;
-}
-
-static void
-complete_filter(struct app *app, const char *before, struct line_words *words)
-{
-	app_filter_words(&filter_usage, before, words);
-	(void)app;
-}
-
-static const struct app_prompt_ops filter_prompt = {
-	.label = "filter: ",
-	.history = "usage-filter",
-	.submit = submit_filter,
-	.complete = complete_filter,
+static const struct app_filter_ops filter_ops = {
+	.prompt = APP_FILTER_PROMPT("usage-filter"),
+	.table = &filter_usage,
+	.none = "no filter: all rows are shown",
+	.filter = filter_of,
+	.changed = remake_rows,
 };
 
 static void
 open_filter(struct app *app)
 {
-	app_prompt_open(app, &filter_prompt);
+	app_prompt_open(app, &filter_ops.prompt);
 }
 
 static bool
 back(struct app *app)
 {
-	if (state_of(app)->page.filter == NULL)
-		return false;
-	set_filter(app, NULL);
-	return true;
+	return app_filter_drop(app, &filter_ops);
 }
 
 static const struct panel_key keys[] = {

@@ -14,7 +14,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "../../../base/base.h"
 #include "../../batch/batch.h"
@@ -248,41 +247,26 @@ load_baseline(const struct options *o, struct entries *l, bool *there)
 	return r == 0 ? 0 : PAGEK_FORMAT;
 }
 
+struct written {
+	const struct entries *l;
+	const struct nodes_look *look;
+};
+
 static void
-put_baseline(FILE *out, const struct entries *l, const struct nodes_look *look)
+put_baseline(FILE *out, const void *arg)
 {
+	const struct written *w = arg;
+	const struct entries *l = w->l;
+	const char *target = w->look->target.name;
 	char name[4 * CHECK_NAME];
 
-	base_safe_text(name, sizeof name, look->target.name,
-	    strlen(look->target.name), false);
+	base_safe_text(name, sizeof name, target, strlen(target), false);
 	fprintf(out, MAGIC "\n# what %s held; see pagek-check(1)\n",
 	    name[0] != '\0' ? name : "it");
 	for (size_t i = 0; i < l->n; i++)
 		fprintf(out, "%s %" PRIu64 " %" PRIu64 "%s%s\n",
 		    kinds[l->e[i].kind], l->e[i].blocks, l->e[i].bytes,
 		    l->e[i].name[0] != '\0' ? " " : "", l->e[i].name);
-}
-
-/* The file has the mode of any new file, for it may lie in a repository. */
-static int
-save_baseline(const char *path, const struct entries *l,
-    const struct nodes_look *look)
-{
-	mode_t mask = umask(0);
-	char *bytes = NULL;
-	size_t len = 0;
-	FILE *out;
-	int r;
-
-	umask(mask);
-	out = open_memstream(&bytes, &len);
-	if (out == NULL)
-		return -errno;
-	put_baseline(out, l, look);
-	r = fclose(out) != 0 ? -errno : base_file_replace(path, bytes, len,
-	    0666 & ~mask);
-	free(bytes);
-	return r;
 }
 
 static const struct entry *
@@ -353,7 +337,9 @@ save_whole(struct judge *j, const struct entries *now)
 
 	if (j->baseline.why[0] != '\0')
 		return 0;
-	r = save_baseline(j->o->check.baseline, now, j->look);
+	/* The mode of any new file, for it may lie in a repository. */
+	r = output_replace(j->o->check.baseline, put_baseline,
+	    &(struct written){ now, j->look });
 	if (r == 0) {
 		j->baseline.state = BASELINE_SAVED;
 		return 0;

@@ -15,10 +15,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "../../../base/base.h"
 #include "../../batch/batch.h"
+#include "../../cli/cli.h"
 #include "stress.h"
 
 #define MAGIC "pagek.stress-baseline/1"
@@ -113,8 +113,9 @@ stress_baseline_read(const char *path, struct stress_baseline *out, bool *there)
 }
 
 static void
-put_baseline(FILE *out, const struct stress_baseline *b)
+put_baseline(FILE *out, const void *arg)
 {
+	const struct stress_baseline *b = arg;
 	uint8_t packed[STRESS_PACKED_MAX];
 	size_t len = stress_put(packed, &b->sample);
 
@@ -128,22 +129,8 @@ put_baseline(FILE *out, const struct stress_baseline *b)
 int
 stress_baseline_write(const char *path, const struct stress_baseline *b)
 {
-	mode_t mask = umask(0);
-	char *bytes = NULL;
-	size_t len = 0;
-	FILE *out;
-	int r;
+	int r = output_replace(path, put_baseline, b);
 
-	umask(mask);
-	out = open_memstream(&bytes, &len);
-	if (out == NULL) {
-		r = -errno;
-	} else {
-		put_baseline(out, b);
-		r = fclose(out) != 0 ? -errno : base_file_replace(path, bytes,
-		    len, 0666 & ~mask);
-	}
-	free(bytes);
 	if (r == 0)
 		return PAGEK_OK;
 	complain("cannot write '%s': %s", path, base_file_words(r));
