@@ -1,26 +1,23 @@
 /*
- * Hello to a node: the only file of the target side that connects.
- *
- * The socket is PAGEK_NODE's or, without it, this user's or the system's
- * node's; a process and its children keep to the one that answered.  One
- * connection, 50 ms at most in all; every descriptor is closed before the
- * program goes on.  If anything is wrong the process and its children are inert
- * from then on.  Only system calls and no memory: this runs before the first
- * allocation.
+ * Hello to a node: the only file of the target side that connects.  The socket
+ * is PAGEK_NODE's, else this user's or the system's node's; a process and its
+ * children keep to the one that answered.  One connection, 50 ms in all; every
+ * descriptor is closed before the program goes on.  If anything is wrong the
+ * process and its children are inert.  Only system calls and no memory: this
+ * runs before the first allocation.
  *
  * The first thread attaches, with all signals blocked; others sleep on a futex
- * until it is done, or as long as it can take.  That cannot deadlock: the
- * attaching thread takes no lock, asks for no memory and runs no handler; in a
- * forked child the state reads zero, so that nobody waits for a thread that was
- * not copied.
+ * until it is done, or as long as it can take.  No deadlock: it takes no lock,
+ * asks for no memory and runs no handler; in a forked child the state reads
+ * zero, so that nobody waits for a thread that was not copied.
  *
  * When the keeper is gone (keeper_watch.h) a thread says hello again in the
- * middle of its program; only a fork waits for it.  Without a listener it costs
- * four system calls a second; with one that does not answer up to 50 ms, less
- * and less often.
+ * middle of its program; only a fork waits for it.  Without a listener it
+ * costs four system calls a second; with a silent one up to 50 ms, less and
+ * less often.
  *
- * The socket is moved to a high number, away from programs that start with 0, 1
- * or 2 closed, or open and close by number.
+ * The socket gets a high number, away from programs that start with 0, 1 or 2
+ * closed, or open and close by number.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -49,8 +46,6 @@
 #include "produce/keeper_watch.h"
 #include "unwind/libc.h"
 #include "unwind/syscalls.h"
-
-/* --- where a node may listen --------------------------------------------- */
 
 #define PLACE_PATH sizeof(((struct sockaddr_un *)0)->sun_path)
 
@@ -114,7 +109,6 @@ place_system(char *path)
 	return append_text(path, "/run/pagek/node.hello");
 }
 
-/* The sockets in the order in which they are tried. */
 static const struct place {
 	bool (*path)(char *);
 	bool named;	/* by PAGEK_NODE: no other is tried */
@@ -151,8 +145,6 @@ next_place(struct sockaddr_un *to)
 	place = NULL;
 	return false;
 }
-
-/* --- address space ------------------------------------------------------- */
 
 #define SHARES 8	/* the areas take at most this part of what is left */
 
@@ -194,8 +186,6 @@ lacks_space(size_t bytes, unsigned shares)
 	errno = saved;
 	return cramp;
 }
-
-/* --- hello --------------------------------------------------------------- */
 
 #define ATTACH_MS 50
 #define AGAIN_PAUSE_MAX_MS 64000	/* after hellos without an answer */
@@ -253,8 +243,6 @@ sleep_ms(int64_t ms)
 
 	(void)call_ppoll(NULL, 0, &ts);
 }
-
-/* --- children that cannot say hello ----------------------------------------- */
 
 /* The page of the last node that welcomed this process or an ancestor. */
 static struct ring_unseen *unseen;
@@ -382,9 +370,8 @@ next_control(const struct msghdr *m, struct cmsghdr *c)
 }
 
 /*
- * Takes the answer and its descriptors; any others are closed.  The third is -1
- * if it did not come, as when the process has no place for it; *cut: there was none
- * for one of them.
+ * Takes the answer and its descriptors, closes others.  The third is -1 if it
+ * did not come; *cut: the process had no place for one.
  */
 static NOINLINE bool
 take_welcome(int fd, struct ring_welcome *w, int fds[3], bool *cut)
@@ -539,9 +526,9 @@ await_answer(int fd, int64_t until)
 static NOINLINE int connect_any(int64_t, enum ring_unseen_why *);
 
 /*
- * Tells the node why the areas of its stream, or of none (0), are not mapped.
- * The node answers when it has recorded that, so before it sees this process end.
- * True: the message was sent, even if the answer is late.
+ * Tells why the areas of its stream, or of none (0), are not mapped.  The node
+ * answers when it has recorded that, before it sees this end.  True: sent,
+ * even if the answer is late.
  */
 static NOINLINE bool
 tell_unmapped(struct ring_hello *h, uint64_t stream, enum ring_unseen_why why,
@@ -582,8 +569,8 @@ connect_any(int64_t until, enum ring_unseen_why *why)
 }
 
 /*
- * Waits for the welcome to *stream and maps its areas.  False: *why is the reason
- * if there was one, and NOT without.
+ * Waits for the welcome to *stream and maps its areas.  False: *why is the
+ * reason, or NOT.
  */
 static NOINLINE bool
 take_areas(int fd, int64_t until, uint64_t *stream, enum ring_unseen_why *why)
@@ -615,9 +602,8 @@ take_areas(int fd, int64_t until, uint64_t *stream, enum ring_unseen_why *why)
 }
 
 /*
- * *heard: a node listened, even if there is no stream.  *why: why the node did
- * not get the hello; NOT if it did: then the node itself reports why there is
- * no stream.
+ * *heard: a node listened. *why: why it did not get the hello; NOT: it did,
+ * and reports itself why there is no stream.
  */
 static bool
 say_hello(struct ring_hello *hello, bool *heard, enum ring_unseen_why *why)
@@ -652,8 +638,6 @@ say_hello(struct ring_hello *hello, bool *heard, enum ring_unseen_why *why)
 	return joined;
 }
 
-/* --- once ---------------------------------------------------------------- */
-
 static void rejoin_later(void);
 static void give(uint32_t);
 
@@ -683,7 +667,7 @@ count_missed(void)
 
 /*
  * A child of a process that has locked itself in since might be killed for its
- * socket, and for asking the kernel too: only if the keeper has seen nothing.
+ * socket, and for asking: only if the keeper has seen nothing.
  */
 static bool
 is_newly_sandboxed(void)
@@ -753,8 +737,8 @@ attach_first(struct image *m)
 }
 
 /*
- * Without rings: the program may yet use the API.  A forked child does not tell:
- * nothing has watched whether its parent has locked itself in since.
+ * Without rings: the program may yet use the API.  A forked child does not
+ * tell: its parent may have locked itself in.
  */
 static NOINLINE void
 tell_foreign(void)
@@ -825,8 +809,6 @@ attach(void)
 	return true;
 }
 
-/* --- the next node ------------------------------------------------------- */
-
 /* One at a time; false: another thread says hello or forks. */
 static bool
 rejoin_lock(struct image *m, uint32_t me, bool wait)
@@ -881,8 +863,8 @@ say_hello_to_next(struct image *m)
 }
 
 /*
- * With debug data the hello waits for the next event, because the table is told at
- * once and this event may be half done.
+ * With debug data the hello waits for the next event: the table is told at
+ * once, and this event may be half done.
  */
 static void
 rejoin_later(void)
@@ -910,8 +892,6 @@ attach_again(void)
 	quiet_end(&q);
 	errno = saved;
 }
-
-/* --- counting of references ---------------------------------------------------- */
 
 #ifndef UFFD_USER_MODE_ONLY
 #define UFFD_USER_MODE_ONLY 1
@@ -972,8 +952,8 @@ give_what(uint32_t what)
 }
 
 /*
- * Under the lock of hellos, so that no forked child has the descriptors; and not in
- * a child of vfork(2).
+ * Under the lock of hellos, so that no forked child has the descriptors; not
+ * in a child of vfork(2).
  */
 static void
 give(uint32_t what)
@@ -993,12 +973,10 @@ give(uint32_t what)
 	quiet_end(&q);
 }
 
-/* --- fork ------------------------------------------------------------------------ */
-
 /*
- * Around fork(3): the parent's keeper must know the parent, the child must
- * inherit no descriptor and no half event.  A fork by a signal handler during a
- * fork belongs to the outer one.
+ * Around fork(3): the parent's keeper must know the parent, the child inherits
+ * no descriptor and no half event.  A handler's fork during a fork belongs to
+ * the outer one.
  */
 static void
 before_fork(void)
@@ -1028,8 +1006,8 @@ after_fork_in_parent(void)
 }
 
 /*
- * In the child: hello at once, so that the node sees it first.  System calls
- * only, as several threads may have run.
+ * Hello at once, so that the node sees it first.  System calls only: several
+ * threads may have run.
  */
 static void
 after_fork_in_child(void)
@@ -1097,18 +1075,17 @@ __asan_default_options(void)
 }
 
 /*
- * prctl(2), to notice a seccomp filter that is about to be installed: without a
- * keeper nobody else does, and the filter may kill for asking.  A process
- * without privileges must first give up new ones by this call, and libseccomp
- * always does; a privileged process that calls seccomp(2) by number goes
- * unnoticed.
+ * prctl(2), to notice a seccomp filter that is about to be installed, which
+ * may kill for asking.  A process without privileges must first give up new
+ * ones by this call, and libseccomp always does; a privileged seccomp(2) by
+ * number goes unnoticed.
  *
  * In strict mode a thread is killed for anything but read, write and exit, a
  * futex(2) of ours included: it is silent from then on.
  *
- * A process that only gives up new privileges counts as locked in too: its
- * keeper goes on, but it says no other hello, nor do its children before the
- * keeper has looked often enough (keeper_watch_sandbox()).
+ * A process that only gives up new privileges counts as locked in: its keeper
+ * goes on, but it says no other hello, nor do its children before the keeper
+ * has looked often enough (keeper_watch_sandbox()).
  */
 EXPORT int
 prctl(int option, ...)
@@ -1145,8 +1122,8 @@ prctl(int option, ...)
 
 /*
  * _exit(2), so that a node that sees neither the end nor another program knows
- * that the image itself has ended.  A child of vfork(2) has its parent's memory.
- * To ask for the process id is a system call, too.
+ * that the image has ended.  A child of vfork(2) has its parent's memory.
+ * Asking for the process id is a system call, too.
  */
 static _Noreturn void
 exit_now(int status)

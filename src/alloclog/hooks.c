@@ -1,16 +1,13 @@
 /*
- * The malloc family.
- *
- * A free is logged before the real call and an allocation after it, so that
- * events at one address are logged in order; realloc is both.  errno is as the
- * real call left it.
+ * A free is logged before the real call and an allocation after it, so events
+ * at one address are in order; realloc is both. errno is the real call's.
  *
  * Each hook is a straight line if its process is dormant or its thread has a
  * producer.  Otherwise X_sampling() asks whether there is anything to log, and
  * X_slow() does the rest.
  *
- * In a sampling process the thread's countdown selects the allocations to log,
- * and the set of sampled blocks the frees; failed requests are always logged.
+ * In a sampling process the thread's countdown selects the allocations, and
+ * the set of sampled blocks the frees; failed requests are always logged.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -20,8 +17,6 @@
 #include "hooks.h"
 
 _Atomic bool hook_stopped;
-
-/* --- logging in line ----------------------------------------------------- */
 
 static inline bool
 stopped(void)
@@ -61,8 +56,8 @@ static void *plain_alloc_slow(struct producer *, void *ptr, uint64_t size,
     unsigned type, uint64_t w3);
 
 /*
- * Logs an allocation without a stack, leaves the hook and returns ptr.  The
- * level is read last and the slow path is a tail call, to use fewer registers.
+ * Logs an allocation without a stack, leaves the hook, returns ptr.  The level
+ * is read last and the slow path is a tail call: fewer registers.
  */
 static inline __attribute__((always_inline)) void *
 plain_alloc(struct producer *p, void *ptr, uint64_t size, unsigned overhead,
@@ -99,8 +94,6 @@ log_alloc(struct producer *p, void *ptr, uint64_t size, enum real_fn fn,
 	produce_block(p, (uintptr_t)ptr, size, overhead, type, p->level,
 	    origin_caller(p, origin));
 }
-
-/* --- logging one event, whatever the state ------------------------------- */
 
 /* The allocator may allocate here (tcmalloc does): logged, not measured. */
 size_t
@@ -163,7 +156,6 @@ hook_allocated(void *ptr, uint64_t size, size_t (*usable)(void *),
 		produce_check_keeper(p);
 }
 
-/* Removes the block from the set. */
 static bool
 free_wanted(struct producer **p, const void *ptr)
 {
@@ -201,8 +193,6 @@ plain_alloc_slow(struct producer *p, void *ptr, uint64_t size, unsigned type,
 	return ptr;
 }
 
-/* --- slow paths ---------------------------------------------------------- */
-
 /* The scope of a lone operator, the most common slow case; or NULL. */
 static inline const struct scope *
 lone_scope(const struct producer *p)
@@ -213,10 +203,7 @@ lone_scope(const struct producer *p)
 	    likely(!thread_samples()) ? &t->scopes[0] : NULL;
 }
 
-/*
- * Allocates for an operator new, logs under its name and caller, and leaves the
- * hook.
- */
+/* Allocates for an operator new, logs under its name and caller, leaves the hook. */
 static inline void *
 malloc_for_operator(const struct scope *s, struct producer *p, size_t size,
     uintptr_t origin)
@@ -291,10 +278,7 @@ plain_free_slow(void *ptr, struct producer *p, unsigned type, uintptr_t pc)
 	thread_leave(p);
 }
 
-/*
- * Logs a free without a stack, of a type that may be paired; frees; leaves the
- * hook.
- */
+/* Logs a free without a stack, of a type that may be paired; frees; leaves. */
 static inline __attribute__((always_inline)) void
 plain_free(void *ptr, struct producer *p, unsigned type, uintptr_t pc)
 {
@@ -346,8 +330,6 @@ free_slow(void *ptr, uintptr_t origin)
 	real.free(ptr);
 	hook_leave(&c);
 }
-
-/* --- the hooks ----------------------------------------------------------- */
 
 OUTLINE HOT NONNULL(2) void *
 malloc_logged(size_t size, struct producer *p)
@@ -647,11 +629,9 @@ ALIGNED(memalign, REAL_MEMALIGN, (size_t align, size_t size), (align, size), ali
 ALIGNED(valloc, REAL_VALLOC, (size_t size), (size), PAGE)
 ALIGNED(pvalloc, REAL_PVALLOC, (size_t size), (size), PAGE)
 
-/* --- sized frees, and jemalloc's functions ------------------------------- */
-
 /*
- * If the allocator has none of these functions, ours are hidden from the loader
- * (withdraw_exports()): only weak references that were bound earlier call them.
+ * If the allocator lacks them, ours are hidden from the loader
+ * (withdraw_exports()): only weak references bound earlier call them.
  */
 #define XALIGN(flags) ((size_t)1 << ((flags) & 63))
 #define XZERO 0x40
@@ -732,8 +712,6 @@ FREE(free_sized, (void *ptr, size_t size), (ptr, size))
 FREE(free_aligned_sized, (void *ptr, size_t align, size_t size), (ptr, align, size))
 FREE(dallocx, (void *ptr, int flags), (ptr, flags))
 FREE(sdallocx, (void *ptr, size_t size, int flags), (ptr, size, flags))
-
-/* --- realloc ------------------------------------------------------------- */
 
 /* realloc may reuse the old address: log a free, then allocation or undo. */
 
@@ -858,8 +836,6 @@ realloc_slow(void *old, size_t size, const int *flags, uintptr_t origin)
 	return ptr;
 }
 
-/* --- the hooks ----------------------------------------------------------- */
-
 /* Neither half is logged.  The free first: the other question counts down. */
 static inline bool
 realloc_skips(const void *old, size_t size)
@@ -976,8 +952,8 @@ xallocx_real(void *ptr, size_t size, size_t extra, int flags)
 }
 
 /*
- * The block stays where it is, so it is freed and allocated with another size.
- * Without room for `size` nothing changes: the program was only asking.
+ * The block stays: it is freed and allocated with another size.  Without room
+ * for `size` nothing changes: the program was only asking.
  */
 static size_t
 xallocx_entered(void *ptr, size_t size, size_t extra, int flags,

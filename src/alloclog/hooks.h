@@ -19,11 +19,10 @@
  *			its name, libc's or another allocator's.
  *	bootstrap pool	serves a thread that looks up the real functions, for
  *			dlsym(3) may allocate.
- *	fast		the producer of a thread in its usual state.  NULL: none
- *			yet, dormant, sampling, inert, in an operator, looking up.
+ *	fast		the usual producer of a thread.  NULL: none yet, dormant, sampling,
+ *			inert, in an operator, looking up.
  *	inert		no node listens; for good, also in children.
- *	asleep		inert, or dormant and not sampling.  A dormant process
- *			that samples tracks its sampled blocks for the next arming.
+ *	asleep		inert, or dormant and not sampling.
  *	origin		the frame address of the hook: leads to caller and stack.
  *	scope		one operator new or delete in progress on a thread.
  *
@@ -45,8 +44,8 @@
 #include "unwind/unwind.h"
 
 /*
- * The 64-bit words that target and keeper share must be atomic without a lock:
- * a lock would belong to one process, and a signal may interrupt its holder.
+ * 64-bit words that target and keeper share must be atomic without a lock,
+ * which would belong to one process; a signal may interrupt its holder.
  */
 #if !defined(__LP64__) || ATOMIC_LLONG_LOCK_FREE != 2
 #error "liballoclog needs 64-bit pointers and lock-free 64-bit atomics; build the programs without it"
@@ -142,8 +141,8 @@ real_known(void)
 bool real_get(void);
 
 /*
- * Changes the symbol tables if that was delayed.  The loader calls calloc(n, 1) before it
- * loads an object; call this function before that calloc returns.  Keeps errno.
+ * Changes the symbol tables if that was delayed.  The loader calls calloc(n,
+ * 1) before it loads an object: call this before that returns.  Keeps errno.
  */
 void real_loading(void);
 
@@ -173,17 +172,17 @@ size_t pool_block_size(const void *);
 /* --- chunk heads (real.c) ------------------------------------------------ */
 
 /*
- * The size of a block is read from the chunk head: the word before a block of
- * glibc's malloc on x86-64, with the block's bytes and flags in the low bits.
+ * A block's size is read from the chunk head, the word before a block of
+ * glibc's malloc on x86-64: bytes, and flags in the low bits.
  * malloc_usable_size(3) also reads the next head, whose cache line is often
  * another core's.
  *
- * Heads are trusted after a trial: the first blocks are measured both ways, and
- * one difference ends it for good.  Later, blocks in the middle of a page are
- * compared and blocks at its beginning always measured, so that only the
- * block's own page is read, whichever allocator made it.  A head that cannot be
- * right was overwritten by the program, and the allocator would follow it
- * anywhere: nothing else is asked about that block.
+ * Heads are trusted after a trial: the first blocks are measured both ways,
+ * and one difference ends it for good.  Later, blocks in the middle of a page
+ * are compared and those at its beginning always measured: only the block's
+ * own page is read, whichever allocator made it.  A head that cannot be right
+ * was overwritten by the program, and the allocator would follow it anywhere:
+ * nothing else is asked about that block.
  */
 #define CHUNK_MAPPED 2		/* flag: a mapping of its own, whose head differs */
 #define CHUNK_FLAGS 7
@@ -276,7 +275,7 @@ struct debugdata_thread {
 
 /*
  * A fork copies it.  All zeros is a valid new thread: while the loader
- * relocates, or after clone(2), it may not have the initial values.
+ * relocates, or after clone(2), initial values may lack.
  */
 struct thread {
 	struct producer *fast;
@@ -307,21 +306,21 @@ extern _Thread_local struct thread thread_self
     __attribute__((tls_model("initial-exec")));
 
 /*
- * True when a node listens, even if dormant.  Attaches and begins the thread's
- * sampling if needed.  Keeps errno.
+ * A node listens, even if dormant.  Attaches and begins the thread's sampling
+ * if needed.  Keeps errno.
  */
 bool thread_joined(void);
 
 /*
- * The thread's events are counted as lost from now on: logging may take a
- * system call.  thread_unsilence() takes the result.
+ * The thread's events count as lost from now on, for logging may take a system
+ * call. thread_unsilence() takes the result.
  */
 struct producer *thread_silence(void);
 void thread_unsilence(struct producer *);
 
 /*
- * True when the event is to be logged, by *p (NULL: the common ring).  Opens
- * the thread's ring if needed.  Keeps errno.
+ * Log the event by *p (NULL: the common ring).  Opens the thread's ring if
+ * needed.  Keeps errno.
  */
 bool thread_ready(struct producer **);
 
@@ -356,14 +355,13 @@ uint32_t threads_inside(void);
 
 /*
  * A thread enters a hook before its ticket and its real call, and leaves it
- * after both, so that a fork can wait until no other thread is in between: a
- * child with half an event would have a block too many or too few.  The thread
- * first sets producer.inside and then reads the gate again: either it sees that
- * the gate is shut, or the forking thread sees the word.  membarrier(2)
- * replaces the fence.
+ * after both, so that a fork can wait until none is in between: a child with
+ * half an event would have a block too many or too few.  The thread sets
+ * producer.inside and then reads the gate again: it sees the gate shut, or the
+ * forking thread sees the word. membarrier(2) replaces the fence.
  *
  * If the word is set already, there is a call around this one or a jump has
- * left one: the slow path decides which.
+ * left one: the slow path decides.
  */
 #ifdef __x86_64__
 #define SET_INSIDE(p) \
@@ -414,10 +412,7 @@ set_word(struct producer *p, const struct produce_gate *gate,
 	return false;
 }
 
-/*
- * Enters the hook and returns the fast producer if it belongs to that area; or
- * NULL.
- */
+/* Enters the hook; the fast producer if it belongs to that area, or NULL. */
 static inline __attribute__((always_inline)) struct producer *
 thread_enter(const struct produce_gate *gate, const struct keeper_area *area)
 {
@@ -444,23 +439,23 @@ thread_enter_plainly(struct producer *p)
 }
 
 /*
- * For all other events on the slow path: waits while another thread forks.
- * Keeps errno.
+ * For other events, on the slow path: waits while another thread forks.  Keeps
+ * errno.
  */
 void hook_enter(struct hook_call *, uintptr_t origin);
 void hook_leave(const struct hook_call *);
 
 /*
- * Registers for membarrier(2) at the hello: with several threads that takes
+ * Registers for membarrier(2) at the hello: with several threads it takes
  * milliseconds.
  */
 void callers_begin(void);
 
 /*
- * callers_hold() comes before a fork: it shuts the gate and waits until no
- * other thread is in a hook, 2 ms at most.  `alone`: no other thread forks.
- * callers_release() comes after it in the parent.  callers_unsure(), in the
- * child, returns how many threads had a call whose end is not known.
+ * hold, before a fork: shuts the gate and waits until no other thread is in a
+ * hook, 2 ms at most.  `alone`: no other thread forks. release: after it, in
+ * the parent. unsure, in the child: how many threads had a call whose end is
+ * not known.
  */
 void callers_hold(bool alone);
 void callers_release(void);
@@ -468,9 +463,8 @@ uint32_t callers_unsure(void);
 /* Makes the next event of any thread call debugdata_due() first. */
 void callers_make_due(void);
 /*
- * Shuts the gate, as a fork does: other threads stop there before their next event.
- * Returns a word for the two functions below; 0: another thread has shut the gate.
- * *unsure: the number of threads that are still in a hook.
+ * Shuts the gate, as a fork does.  A word for the two functions below; 0:
+ * another thread has shut it. *unsure: threads still in a hook.
  */
 uint32_t callers_still(uint32_t *unsure);
 /* False if a thread has waited 100 ms, and so opened the gate. */
@@ -487,8 +481,8 @@ thread_samples(void)
 }
 
 /*
- * Without a fast producer: true when an allocation is not logged.  A countdown
- * in an unsampled process is an earlier keeper's.
+ * Without a fast producer: an allocation is not logged.  A countdown in an
+ * unsampled process is an earlier keeper's.
  */
 static inline bool
 hook_skips(uint64_t size)
@@ -532,8 +526,8 @@ origin_caller(const struct producer *p, uintptr_t origin)
 }
 
 /*
- * The caller of a free.  The loader frees an object's description after it has
- * unmapped the object, whose addresses may then be another's.
+ * The caller of a free.  The loader frees an object's description after
+ * unmapping it: its addresses may be another's.
  */
 static inline uint64_t
 origin_freer(const struct producer *p, uintptr_t origin)
@@ -575,8 +569,8 @@ extern _Atomic bool hook_stopped;
 void hook_allocated(void *ptr, uint64_t size, size_t (*usable)(void *),
     unsigned type, uintptr_t origin);
 /*
- * The block's usable bytes.  The function may allocate itself, as gperftools' does
- * the first time: 0 for that block, and in general if not known.
+ * The block's usable bytes.  The function may allocate itself, as gperftools'
+ * does at first: 0 then, and if not known.
  */
 size_t hook_measure(struct thread *, void *, size_t (*usable)(void *));
 /* Logs a free before the real call. */
@@ -585,10 +579,10 @@ void hook_freeing(void *ptr, unsigned type, uintptr_t origin);
 /* --- operators (operators.c) --------------------------------------------- */
 
 /*
- * Looks up the operators among the objects loaded at the start.  Returns how
- * many are missing there, and which: ours are then withdrawn.  Without us a
- * plugin would find operators by the order of dlopen(3), which only the loader
- * knows; a wrong guess would give blocks to another's delete.
+ * Among the objects loaded at the start; how many are missing, and which: ours
+ * are then withdrawn.  A plugin would find operators by the order of
+ * dlopen(3), which only the loader knows; a wrong guess would give blocks to
+ * another's delete.
  */
 #define OPERATORS_MAX 20
 unsigned operators_begin(const char *missing[OPERATORS_MAX]);
@@ -596,9 +590,8 @@ unsigned operators_begin(const char *missing[OPERATORS_MAX]);
 void operators_record(void);
 
 /*
- * For callers that were bound to one of our functions that has no real
- * function: these call the malloc family, the program's own if it has one.
- * align 0: as malloc(3) aligns.
+ * For callers bound to a function of ours without a real one: call the malloc
+ * family, the program's own if it has one. align 0: as malloc(3).
  */
 void *fallback_alloc(size_t align, size_t size);
 void *fallback_realloc(void *, size_t size);
@@ -615,8 +608,8 @@ scope_calls(const struct scope *s, uintptr_t ret)
 }
 
 /*
- * If a real operator itself allocates or frees the block, the type and origin
- * become the operator's.  False: the free is logged already.
+ * If a real operator itself allocates or frees, type and origin become the
+ * operator's.  False: the free is logged already.
  */
 void scope_label_alloc(struct thread *, bool failed, unsigned *type,
     uintptr_t *origin);

@@ -1,18 +1,14 @@
 /*
  * Which threads are in a hook.
  *
- * If a thread forks while another one is between its ticket and the end of its
- * real call, the child has half of that event: the ticket came before the fork
- * and the call did not end before it, or the other way round.  So fork(3) first
- * shuts the gate, where new events wait, and then waits for the events in
- * progress.
+ * If a thread forks while another is between its ticket and the end of its
+ * real call, the child has half of that event.  So fork(3) first shuts the
+ * gate, where new events wait, then waits for those in progress.
  *
- * Both waits are bounded.  A thread may be in the allocator because it waits
- * for a lock of the forking thread: after HOLD_MS the fork goes on and counts
- * that thread.  A thread at the gate may hold a lock that libc's fork takes
- * later: after GATE_MS it opens the gate and is counted.
- *
- * exit(3) does the same, with shorter waits at the gate.
+ * Both waits are bounded.  A thread may wait in the allocator for a lock of
+ * the forking thread: after HOLD_MS the fork goes on and counts it.  A thread
+ * at the gate may hold a lock that libc's fork takes: after GATE_MS it opens
+ * the gate and is counted. exit(3) does the same, with shorter waits.
  *
  * Known limits
  *	A thread that changes its stack in the middle of a call
@@ -46,8 +42,6 @@
 #define SHUT_FORK 2
 #define SHUT_EXIT 1
 #define SHUT_DUE 3	/* the next event begins with debugdata_due() */
-
-/* --- events on the slow path --------------------------------------------- */
 
 static bool
 wait_on(_Atomic uint32_t *word, uint32_t value, long us)
@@ -123,8 +117,8 @@ set_inside(struct hook_call *c, uintptr_t word)
 }
 
 /*
- * A call that is still in progress began further out.  A handler's calls within
- * it do not wait.
+ * A call still in progress began further out; a handler's calls within it do
+ * not wait.
  */
 static bool
 is_outermost(struct hook_call *c, uintptr_t entry)
@@ -187,8 +181,6 @@ hook_leave(const struct hook_call *c)
 		;
 }
 
-/* --- forks --------------------------------------------------------------- */
-
 static bool
 membarrier(int command)
 {
@@ -201,10 +193,7 @@ callers_begin(void)
 	(void)membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
 }
 
-/*
- * After this, each thread sees the shut gate or this one sees that thread's
- * word.
- */
+/* After this, each thread sees the shut gate or this one sees its word. */
 static bool
 all_see_gate(void)
 {
@@ -315,8 +304,6 @@ callers_unsure(void)
 	return t->fork_unsure + (produce_passed() - t->fork_passed);
 }
 
-/* --- debug data that are told ---------------------------------------------- */
-
 void
 callers_make_due(void)
 {
@@ -358,8 +345,6 @@ callers_go_on(uint32_t word)
 	    atomic_compare_exchange_strong(&gate->shut, &word, 0))
 		open_gate(gate);
 }
-
-/* --- exit(3) ------------------------------------------------------------- */
 
 void
 callers_end(void)

@@ -2,11 +2,10 @@
  * The replaceable operators of C++, under their mangled names.
  *
  * An operator calls malloc or free, but is logged once, with its own name and
- * caller: its hook opens a scope on the thread and calls the real operator, and
- * a malloc or free whose return address lies there is logged as the operator.
- * Nothing is held back: what a new_handler allocates, frees, throws or gives to
- * other threads is logged where it happens, and an exception unwinds the scope
- * only.
+ * caller: its hook opens a scope on the thread, and a malloc or free whose
+ * return address lies there is logged as the operator.  Nothing is held back:
+ * what a new_handler allocates, frees, throws or gives to other threads is
+ * logged where it happens, and an exception unwinds the scope only.
  *
  * Operators of other allocators (jemalloc, tcmalloc, mimalloc) bypass malloc:
  * their hook logs them, a new after and a delete before the real call.  An
@@ -80,8 +79,6 @@ static struct op_real {
 
 _Static_assert(OPS <= OPERATORS_MAX, "all can be missing");
 
-/* --- scopes -------------------------------------------------------------- */
-
 static inline struct scope *
 scope_top(struct thread *t)
 {
@@ -153,8 +150,8 @@ new_failed(struct thread *t, const struct scope *s, bool logged)
 }
 
 /*
- * The unwinder calls it for each frame below that an exception passes.
- * libgcc's would load libgcc_s into every process, or mix two unwinders.
+ * The unwinder calls it for each frame that an exception passes. libgcc's
+ * would load libgcc_s into every process, or mix two unwinders.
  */
 _Unwind_Reason_Code operator_unwound(int version, _Unwind_Action actions,
     _Unwind_Exception_Class, struct _Unwind_Exception *,
@@ -270,8 +267,6 @@ call_begin(struct call *c, enum op op, size_t size, uintptr_t block,
 	t->fast = NULL;
 }
 
-/* --- new ----------------------------------------------------------------- */
-
 /* True when malloc is the program's own or a sanitizer's: nothing is logged. */
 static bool
 malloc_is_others(void)
@@ -369,8 +364,6 @@ struct nothrow;
 
 NEWS(NEW)
 
-/* --- delete -------------------------------------------------------------- */
-
 void
 fallback_free(void *ptr)
 {
@@ -383,8 +376,8 @@ fallback_free(void *ptr)
 }
 
 /*
- * An operator that bypasses free is logged as the inner part of another too: if
- * the program defines some, the library's others end there.
+ * One that bypasses free is logged as another's inner part, too: if the
+ * program defines some, the library's others end there.
  */
 #define DELETE(symbol, type, params, args) \
 	EXPORT void symbol params; \
@@ -428,15 +421,12 @@ fallback_free(void *ptr)
 
 DELETES(DELETE)
 
-/* --- at the start -------------------------------------------------------- */
-
 static const char *const op_names[OPS] = {
 #define NAME_OF(symbol, ...) #symbol,
 	NEWS(NAME_OF)
 	DELETES(NAME_OF)
 };
 
-/* True if any operators exist: otherwise few are looked up. */
 static bool
 is_cxx(void)
 {
@@ -466,8 +456,6 @@ operators_begin(const char *missing[OPERATORS_MAX])
 	}
 	return n;
 }
-
-/* --- memory debug data --------------------------------------------------- */
 
 bool
 operator_has(uintptr_t pc)

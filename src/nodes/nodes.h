@@ -23,8 +23,8 @@
  *
  * Everything runs on one uv loop and thread; no call here waits.
  *
- * The rooms, each with a header of its name; a room includes only rooms before it
- * in this list (../../tests/live/rooms.sh):
+ * The rooms, each with a header of its name; a room includes only rooms before
+ * it in this list (../../tests/live/rooms.sh):
  *	both sides	host (sockets, processes, inherited descriptors),
  *			node_options, places (folder of sockets, table, words)
  *	the page's	link, session, survey, bridge (pageknode --stdio)
@@ -39,14 +39,14 @@
  *	the program's	pageknode, which has both sides
  * This header includes what a page needs.
  *
- * A subject has a file of its name on each side: session/requests/marks.c asks,
- * serve/ or the keeper answers; in ../pagek, batch/marks.c waits for the answer in a
- * command, app/pages/ or app/marks_overlay.c has the keys.
+ * A subject has a file of its name on each side: session/requests/marks.c
+ * asks, serve/ or the keeper answers; in ../pagek batch/marks.c waits,
+ * app/pages/ or app/marks_overlay.c has the keys.
  *
- * When a node is killed, its supervisor starts another process, whose takeover
- * takes over the targets. A target that no process takes over notices that in
- * alloclog/produce/keeper_watch.c and registers with the next node
- * (alloclog/attach.c). A session resumes its stream in session/reconnect.c.
+ * A killed node's supervisor starts another process, whose takeover takes over
+ * the targets; others notice that in alloclog/produce/keeper_watch.c and
+ * register with the next node (alloclog/attach.c).  A session resumes in
+ * session/reconnect.c.
  */
 #ifndef NODES_H
 #define NODES_H

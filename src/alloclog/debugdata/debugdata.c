@@ -1,13 +1,9 @@
 /*
- * Memory debug data of a program that is not linked with them: the core of
- * src/mdd/target, with PAGEK_DEBUGDATA in the environment.
- *
- * When the collection is on, `real` points to the functions of this file.  They
- * call the next function and record the event.  So the hooks do not change, and
- * cost no more when it is off.
- *
- * The caller of an event is the innermost return address that is neither in this
- * library nor in a C++ operator.
+ * When the collection (PAGEK_DEBUGDATA) is on, `real` points to the functions
+ * of this file, which call the next function and record the event.  So the
+ * hooks do not change, and cost no more when it is off.  The caller of an
+ * event is the innermost return address neither in this library nor in a C++
+ * operator.
  */
 #include <errno.h>
 #include <signal.h>
@@ -35,8 +31,6 @@ struct debugdata_stack {
 static struct real next;	/* the functions that these call */
 static int64_t start_ms;
 static _Atomic uint32_t *image;	/* a word that a fork wipes */
-
-/* --- the port ------------------------------------------------------------ */
 
 void *
 mdd_port_memory(size_t bytes)
@@ -100,8 +94,6 @@ mdd_port_stack(uintptr_t caller, uintptr_t *level, unsigned n)
 		level[i] = s->pc[i + 1];
 }
 
-/* --- the caller ----------------------------------------------------------- */
-
 static void
 find_caller(struct debugdata_stack *s, uintptr_t frame)
 {
@@ -143,14 +135,12 @@ function_of(const struct debugdata_stack *s, enum mdd_function plain)
 	    (enum mdd_function)functions[s->type & 255] : plain;
 }
 
-/* --- blocks that are told to a node that comes late ------------------------ */
-
 /*
- * A stream that begins late, or is armed late, gets the blocks of the table as
- * records: they are told.  The first event of a thread that meets the new arming
- * takes the table's next number, `until`: blocks with lower numbers are told,
- * events from that number on are logged by the hooks.  One thread tells, in
- * portions, between its own events, while all others wait at the gate.
+ * A stream that begins or is armed late gets the blocks of the table: they are
+ * told.  The first event of a thread that meets the new arming takes the
+ * table's next number, `until`: blocks below are told, events from it on are
+ * logged by the hooks.  One thread tells, in portions, between its own events,
+ * while all others wait at the gate.
  */
 #define TELL_HOLD_MS 2		/* of a portion: the other threads wait no longer */
 #define TELL_MS 50		/* of all portions of one event */
@@ -206,9 +196,9 @@ debugdata_rejoined(void)
 }
 
 /*
- * Meets an arming.  Call it before the event has a number: then events that are
- * logged have numbers from `until` on.  It gives up after TELL_TURNS, for a signal
- * handler may have interrupted the thread that sets `until`.
+ * Meets an arming, before the event has a number: logged events have numbers
+ * from `until` on.  Gives up after TELL_TURNS, for a handler may have
+ * interrupted the thread that sets `until`.
  */
 static NOINLINE void
 tell_meet(uint64_t arming, bool forked)
@@ -232,8 +222,8 @@ tell_meet(uint64_t arming, bool forked)
 }
 
 /*
- * The hooks look after a number of events, which a thread may take long to make once
- * it is less busy.
+ * The hooks look after a number of events, which a less busy thread may take
+ * long to make.
  */
 static void
 look_for_keeper(void)
@@ -271,8 +261,8 @@ tell_is_late(void)
 }
 
 /*
- * True if the hook around this event began before the arming, and so logs nothing.
- * Other hooks are marked in their producer, or at the gate.
+ * The hook around this event began before the arming, and logs nothing.
+ * Others are marked in their producer, or at the gate.
  */
 static inline bool
 tell_unlogged(void)
@@ -419,8 +409,8 @@ tell_pause(unsigned ms)
 }
 
 /*
- * Tells portions for TELL_MS.  Signals are blocked, because a handler may allocate.
- * In the pauses the other threads run, and the keeper drains the ring.
+ * For TELL_MS, signals blocked, for a handler may allocate.  In the pauses
+ * other threads run, and the keeper drains.
  */
 static void
 tell_all(struct producer *p)
@@ -464,8 +454,6 @@ debugdata_due(void)
 	errno = saved;
 }
 
-/* --- events -------------------------------------------------------------- */
-
 /*
  * Most threads set their name after their first event: it is read again at the
  * 2nd, 4th, 8th ... event.
@@ -491,9 +479,8 @@ begin_event(struct debugdata_stack *s, uintptr_t frame)
 }
 
 /*
- * The table gets the block before it is asked whether the hook logs it.  A block
- * from before the arming is told later; a newer one that its hook does not log is
- * logged here.
+ * The table gets the block before the hook is asked.  A block from before the
+ * arming is told later; a newer one that its hook does not log is logged here.
  */
 static void
 record_alloc(void *ptr, size_t size, size_t actual, struct debugdata_stack *s,
@@ -570,8 +557,6 @@ debugdata_freeing(void *ptr, unsigned type, uintptr_t frame)
 {
 	freeing(ptr, functions[type & 255], frame);
 }
-
-/* --- the functions ------------------------------------------------------- */
 
 static void *
 dd_malloc(size_t size)
@@ -713,8 +698,6 @@ DD_ALIGNED(aligned_alloc, REAL_ALIGNED_ALLOC, MDD_ALIGNED_ALLOC, (size_t align, 
 DD_ALIGNED(memalign, REAL_MEMALIGN, MDD_MEMALIGN, (size_t align, size_t size), (align, size))
 DD_ALIGNED(valloc, REAL_VALLOC, MDD_VALLOC, (size_t size), (size))
 DD_ALIGNED(pvalloc, REAL_PVALLOC, MDD_PVALLOC, (size_t size), (size))
-
-/* --- at the start -------------------------------------------------------- */
 
 /* Not for functions of ours: they call others, or another thread was faster. */
 #define STAND_BEFORE(name) \

@@ -1,18 +1,18 @@
 /*
- * A dump that the process writes itself: mddout.PID.N in its working directory,
- * in the format of mddout(5).
+ * A dump that the process writes itself: mddout.PID.N in its working
+ * directory, in the format of mddout(5).
  *
  * PAGEK_DUMP_AT	a size: once, when so many bytes are allocated; "exit":
  *			once, at exit(3); a signal's name: at each such signal,
  *			unless the program handles it.
  * PAGEK_DUMP_DIR	another folder
  *
- * A process with a seccomp filter writes none, for the system calls might kill it.
- * That is reported before the filter is set.
+ * A process with a seccomp filter writes none, for system calls might kill it;
+ * that is reported before the filter is set.
  *
- * The data are copied while all shards are locked, and written after that.
- * mdd/dump/write.c writes the same format with stdio; this file makes system calls
- * only, because a signal handler may write a dump.
+ * The data are copied while all shards are locked, and written after that, by
+ * system calls only, because a signal handler may write a dump;
+ * mdd/dump/write.c uses stdio.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,8 +30,6 @@
 #define NAME_BYTES 40		/* "/mddout.", two numbers */
 #define MAPS_BYTES (4u << 20)	/* at most so much of /proc/self/maps */
 #define HEAD_BYTES 4096		/* of each mapped ELF file: LAYOUT_HEAD_BYTES */
-
-/* --- chunks -------------------------------------------------------------- */
 
 /* A file in memory.  bytes NULL: only its size is computed. */
 struct file {
@@ -107,8 +105,6 @@ sum_chunks(struct file *f, size_t from)
 	}
 }
 
-/* --- the data ------------------------------------------------------------ */
-
 static void
 put_memory(struct file *f, uintptr_t at, size_t n)
 {
@@ -143,8 +139,6 @@ put_data(struct file *f, uint32_t threads)
 		put_memory(f, mdd_root.history, mdd_root.history_records *
 		    (size_t)mdd_root.event_bytes);
 }
-
-/* --- text ---------------------------------------------------------------- */
 
 static void
 add_text(char *out, size_t *len, const char *text)
@@ -190,8 +184,6 @@ put_info(struct file *f, const char *from, uint32_t number)
 	put_chunk(f, "INFO", 0, text, len);
 }
 
-/* --- what is mapped ------------------------------------------------------ */
-
 static uint64_t
 read_hex(const char **at)
 {
@@ -209,10 +201,7 @@ read_hex(const char **at)
 	}
 }
 
-/*
- * Puts the first bytes of the ELF file that the line maps.  A system call
- * reads.
- */
+/* Puts the first bytes of the ELF file that the line maps, by a system call. */
 static void
 put_head(struct file *f, int mem, const char *line, const char *end)
 {
@@ -253,7 +242,6 @@ read_maps(char *into, size_t size)
 	return len;
 }
 
-/* Puts the heads of the mapped files behind the mappings. */
 static void
 put_maps(struct file *f, const char *maps, size_t len)
 {
@@ -270,8 +258,6 @@ put_maps(struct file *f, const char *maps, size_t len)
 	if (mem >= 0)
 		call_close(mem);
 }
-
-/* --- the file ------------------------------------------------------------ */
 
 static _Atomic uint32_t dumps;
 static _Atomic int dumping;
@@ -500,8 +486,6 @@ debugdump_busy(void)
 	return atomic_load_explicit(&dumping, memory_order_relaxed) != 0;
 }
 
-/* --- when ---------------------------------------------------------------- */
-
 static struct {
 	_Atomic int64_t bytes;		/* allocated, by the threads' reports */
 	_Atomic int64_t limit;		/* 0: none */
@@ -561,8 +545,6 @@ debugdump_exit(void)
 		debugdump_write("exit");
 }
 
-/* --- signals ------------------------------------------------------------- */
-
 static const struct {
 	const char *name;
 	int number;
@@ -615,8 +597,6 @@ take_signal(int number)
 	    syscall(SYS_rt_sigaction, number, &mine, NULL, 8) == 0;
 }
 
-/* --- a process that locks itself in --------------------------------------- */
-
 void
 debugdump_locks(void)
 {
@@ -629,8 +609,6 @@ debugdump_locks(void)
 		    "it writes no dump from here on, 'pagek mdd-dump' does",
 		    "", "");
 }
-
-/* --- at the start -------------------------------------------------------- */
 
 /* "50M", "1000000"; 0: no size. */
 static int64_t

@@ -1,7 +1,4 @@
 /*
- * The eras of a process: how it attaches to its keeper's areas, and leaves them
- * for the next keeper's or for a forked child's own.
- *
  * System calls go by number where libc's would be a cancellation point; errno
  * is put back.
  */
@@ -63,8 +60,6 @@ joined_get(struct joined *j)
 	return j->keeper != NULL && j->area != NULL && j->tickets != NULL;
 }
 
-/* --- private memory of a process ------------------------------------------ */
-
 /* One mapping, because each further one costs a short program time. */
 struct own {
 	char wiped[65536];	/* wiped by forks; the size of the largest page */
@@ -108,16 +103,14 @@ produce_tickets_now(void)
 	return own != NULL ? &own->tickets[tickets_now * REC_SHARDS] : NULL;
 }
 
-/* --- the gate ------------------------------------------------------------ */
-
 /* No producer belongs to these: events take the slow path. */
 static const struct keeper_area area_while_opening = { .armed = RING_ARMED };
 static const struct keeper_area area_of_nobody = { .armed = RING_ARMED };
 
 /*
- * Opens the fast path unless there is a bootstrap block or a fork.  If one
- * begins meanwhile, it replaces the area that the exchange expects, which then
- * fails.  One caller at a time.
+ * Opens the fast path unless there is a bootstrap block or a fork; one that
+ * begins meanwhile replaces the area that the exchange expects.  One caller at
+ * a time.
  */
 static void
 gate_open_fast_path(struct produce_gate *gate, const struct keeper_area *keeper)
@@ -171,8 +164,6 @@ produce_bootstrap_freed(void)
 	atomic_fetch_sub(&bootstrap_blocks, 1);
 }
 
-/* --- forks --------------------------------------------------------------- */
-
 struct produce_gate *
 produce_own_gate(void)
 {
@@ -223,8 +214,6 @@ produce_passed(void)
 	return area != NULL ? atomic_load(&area->passed) : 0;
 }
 
-/* --- joining ------------------------------------------------------------- */
-
 static struct shared *
 shared_map(void)
 {
@@ -251,8 +240,8 @@ replace_mapping(void *addr, size_t size, int prot)
 }
 
 /*
- * Memory without access stays without it, by mmap(2): a filter may kill for
- * another call.  Areas beyond PRODUCE_ERAS are not remembered.
+ * Memory without access stays so, by mmap(2): a filter may kill for another
+ * call.  Areas beyond PRODUCE_ERAS are not remembered.
  */
 static void
 replace_area(struct ring_area *area, bool over)
@@ -327,8 +316,8 @@ produce_orphan(void)
 }
 
 /*
- * The last line begins the era.  The gate comes first: the free of a block
- * logged in the new era must not find it shut.
+ * The last line begins the era.  The gate comes first: the free of a block of
+ * the new era must not find it shut.
  */
 static void
 era_begin(struct shared *sh, struct ring_area *area,
@@ -386,9 +375,9 @@ produce_attach(struct ring_area *area, const struct keeper_area *keeper,
 }
 
 /*
- * No event begins here any more.  A keeper that was only stopped sees another's
- * area.  The heads stay: by them handlers know of events under way.  Without
- * access no memory would be returned.
+ * No event begins here any more.  A stopped keeper sees another's area.  The
+ * heads stay: by them handlers know of events under way.  Without access no
+ * memory would be returned.
  */
 static void
 area_end(struct ring_area *area)

@@ -23,8 +23,6 @@ common_slots(struct ring_area *area)
 	return (struct ring_slot *)((char *)area + RING_SLOTS_OFFSET);
 }
 
-/* --- the common ring ----------------------------------------------------- */
-
 static struct ring_slot *
 common_slot(struct ring_area *area, uint64_t n)
 {
@@ -44,8 +42,8 @@ common_stalled(struct shared *sh, int64_t fill)
 }
 
 /*
- * Claims `need` slots after it has found room.  A claimed slot that is not yet
- * valid is in flight on every shard.  False: dropped, counted.
+ * Claims `need` slots.  A claimed slot that is not yet valid is in flight on
+ * every shard.  False: dropped, counted.
  */
 static bool
 common_claim(const struct joined *j, uint64_t need, uint64_t *claim)
@@ -98,8 +96,6 @@ thread_of(const struct producer *p, uint32_t era)
 {
 	return p == NULL || p->era != era ? 0 : p->thread;
 }
-
-/* --- claims -------------------------------------------------------------- */
 
 /* The part of a producer that the slow path reads. */
 struct producer_view {
@@ -376,8 +372,6 @@ produce_range(struct producer *p, uint64_t addr, uint64_t len, uint64_t caller)
 	r->w[3] = rec_w3(caller, 0);
 	claim_publish(&c);
 }
-
-/* --- blocks that are told late --------------------------------------------- */
 
 #define TOLD_AGE_MAX_MS (UINT32_C(24) * 24 * 3600 * 1000)	/* half of what 32 bits hold */
 

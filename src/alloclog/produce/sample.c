@@ -1,19 +1,15 @@
 /*
- * The set is a row of tables, each eight times as large as the one before and
- * mapped when that has no room; a block has one line of eight places in each.
- * So nothing moves, a look-up is a few cache lines, and a few hundred samples
- * need one small table.
- *
- * Lines fill unevenly: when a quarter of all is used, some block finds its line
- * full in each of four tables.  The last table, as large as the one before it,
- * takes those and spreads them by other bits.
+ * A row of tables, each eight times as large as the one before and mapped when
+ * that has no room; a block has one line of eight places in each.  So nothing
+ * moves, a look-up is a few cache lines, and a few hundred samples need one
+ * small table.  Lines fill unevenly: when a quarter of all is used, some block
+ * finds its line full in each of four tables; the last table, as large as the
+ * one before it, takes those and spreads them by other bits.
  */
 #include <sys/mman.h>
 
 #include "../unwind/syscalls.h"
 #include "sample.h"
-
-/* --- the countdown ------------------------------------------------------- */
 
 /* splitmix64: any seed will do. */
 static uint64_t
@@ -108,8 +104,6 @@ sample_due(struct sampler *s, uint64_t size)
 	return true;
 }
 
-/* --- the filter ---------------------------------------------------------- */
-
 SELDOM _Atomic uint8_t sample_filter[1 << SAMPLE_FILTER_BITS];
 
 static void
@@ -136,8 +130,6 @@ sample_filter_remove(const void *ptr)
 {
 	filter_count(ptr, -1);
 }
-
-/* --- the set ------------------------------------------------------------- */
 
 #define LINE 8		/* places; a cache line */
 #define FIRST_BITS 9	/* lines of the first table */

@@ -32,8 +32,6 @@
 #include "cfi.h"
 #include "libc.h"
 
-/* --- numbers ------------------------------------------------------------- */
-
 /* DW_EH_PE_*: format of a number, and what is added to it. */
 #define PE_ABSPTR 0x00
 #define PE_ULEB128 0x01
@@ -181,8 +179,6 @@ cursor_pointer(struct cursor *c, uint8_t encoding, const uint8_t *data)
 	return base + (uintptr_t)cursor_encoded(c, encoding);
 }
 
-/* --- entries ------------------------------------------------------------- */
-
 /* Registers by the psABI. */
 #define DWARF_RBP 6
 #define DWARF_RSP 7
@@ -316,8 +312,6 @@ fde_has(const struct cfi_fde *fde, uintptr_t pc)
 	return pc >= fde->start && pc - fde->start < fde->size;
 }
 
-/* --- the search ---------------------------------------------------------- */
-
 #define WALK_MAX 16384		/* entries: about a millisecond */
 #define SEARCH_TABLE (PE_DATAREL | PE_SDATA4)
 #define SEARCH_ENTRY 8		/* bytes: start of a function, its entry */
@@ -330,7 +324,6 @@ word_at(const uint8_t *p)
 	return (int32_t)cursor_fixed(&c, 4);
 }
 
-/* The last entry that starts at or before pc. */
 static int
 search_table(const struct cfi_table *t, const struct cursor *c, uint64_t count,
     uintptr_t pc, struct cfi_fde *fde)
@@ -409,8 +402,6 @@ find_fde(const struct cfi_table *t, uintptr_t pc, struct cfi_fde *fde)
 /* DW_OP_* of known expressions. */
 #define OP_DEREF 0x06
 #define OP_BREG0 0x70
-
-/* --- rows ---------------------------------------------------------------- */
 
 /* Where the caller's register is. */
 enum how {
@@ -600,7 +591,6 @@ take_step(struct cursor *c, const struct cfi_cie *cie)
 	return s;
 }
 
-/* reg + off, or with *deref what lies there; false: another expression. */
 static bool
 is_reg_plus(struct cursor c, uint8_t *reg, int64_t *off, bool *deref)
 {
@@ -846,8 +836,6 @@ run_program(struct machine *m, struct cursor *program)
 	}
 }
 
-/* --- the rule ------------------------------------------------------------ */
-
 static int
 rule_cfa(const struct row *row, struct cfi_rule *rule)
 {
@@ -986,8 +974,6 @@ place_rule(struct place *p, uintptr_t pc, struct cfi_rule *rule)
 
 #define FIRST_PAGE 4096	/* the smallest page: mapped where the header is */
 
-/* --- objects ------------------------------------------------------------- */
-
 static int
 rule_from(struct place *p, const struct cfi_table *t, uintptr_t pc,
     struct cfi_rule *rule)
@@ -1068,10 +1054,9 @@ has_table(const struct dl_find_object *o)
 }
 
 /*
- * If segments lie apart, as for large pages, some versions of the loader report
- * only the one that contains the address.  The others follow from the first
- * one's headers: it lies at the object's base or, for the program, where the
- * kernel says.
+ * If segments lie apart, some versions of the loader report only the one with
+ * the address.  The others follow from the first one's headers: at the
+ * object's base or, for the program, where the kernel says.
  */
 static NOINLINE void
 extend_to_object(struct dl_find_object *o)
@@ -1100,8 +1085,8 @@ extend_to_object(struct dl_find_object *o)
 }
 
 /*
- * A mapping may have unreadable holes: the readable part is the table's
- * segment, which the headers tell.  Without headers it is taken whole.
+ * A mapping may have holes: the table's segment, by the headers, is readable.
+ * Without headers it is taken whole.
  */
 static bool
 table_limits(const struct dl_find_object *o, struct cfi_table *t)
@@ -1133,10 +1118,7 @@ table_limits(const struct dl_find_object *o, struct cfi_table *t)
 	return false;
 }
 
-/*
- * A function of its own: its part of the stack is free again when the table is
- * read.
- */
+/* A function of its own: its stack is free again when the table is read. */
 static NOINLINE int
 find_table(uintptr_t pc, struct cfi_table *t, struct cfi_object *object)
 {

@@ -32,8 +32,6 @@ libc_begin(void)
 		libc_one_thread = &__libc_single_threaded;
 }
 
-/* --- the first stack ----------------------------------------------------- */
-
 struct entry {
 	uintptr_t type, value;
 };
@@ -152,8 +150,6 @@ libc_env(const char *name)
 	return NULL;
 }
 
-/* --- symbols ------------------------------------------------------------- */
-
 /* The object's extent, where it lies and its dynamic section. */
 struct object {
 	uintptr_t base, end, bias;
@@ -186,7 +182,7 @@ read_headers(const ElfW(Ehdr) *eh, struct object *ob)
 
 /*
  * glibc relocates these addresses if it can write there; musl never does, and
- * nobody those of the vDSO.  NULL: it lies outside the object.
+ * nobody the vDSO's.  NULL: outside the object.
  */
 static void *
 object_at(const void *arg, uintptr_t at)
@@ -355,8 +351,6 @@ libc_symbols(const ElfW(Ehdr) *eh, struct libc_symbols *s)
 	return read_dynamic(ob.dynamic, object_at, &ob, s);
 }
 
-/* --- the loader's list ---------------------------------------------------- */
-
 #pragma weak _r_debug
 
 #define OBJECTS 8	/* maximum; a search of more takes too long */
@@ -488,12 +482,7 @@ libc_may_refer(const char *const names[])
 	return !others.known || !*libc_one_thread;
 }
 
-/* --- namespaces ---------------------------------------------------------- */
-
-/*
- * Reads the loader's list for debuggers; later versions have an entry for each
- * namespace.
- */
+/* The loader's list for debuggers; later versions have an entry for each namespace. */
 bool
 libc_has_namespaces(void)
 {
@@ -508,8 +497,6 @@ libc_has_namespaces(void)
 	__asm__("" : "+r"(list));
 	return list != NULL && list->first.r_version > 1 && list->next != NULL;
 }
-
-/* --- time ---------------------------------------------------------------- */
 
 #ifdef __LP64__
 typedef int clock_function(clockid_t, struct timespec *);

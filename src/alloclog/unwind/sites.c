@@ -2,14 +2,12 @@
  * Stacks and modules, each stored once in the ring area.
  *
  * Two indexes of one-word slots, a tag and a number, hashed and probed in a
- * row; on pages that a fork wipes, for a child has another area.  A tag that
- * agrees is a hint: the ring area's content is compared in full, so a slot that
- * a fork, a handler or another area has made meaningless is skipped.  Two
- * threads that store one stack at once may both write it; one number is then
- * never used.
+ * row; on pages that a fork wipes, for a child has another area.  A tag is a
+ * hint: the area's content is compared in full, so a slot made meaningless by
+ * a fork, a handler or another area is skipped.  Two threads that store one
+ * stack at once may both write it; one number is then never used.
  *
- * The program may damage the area like any of its memory: nothing that is read
- * there leads outside it.
+ * The program may damage the area: nothing read there leads outside it.
  *
  * Known limit
  *	A handler that forks where an event has its number but no place in a
@@ -28,9 +26,9 @@
 #include "unwind.h"
 
 /*
- * An index has up to three parts.  A stack that finds no slot among the probes of one
- * part goes into the next, so the stacks of a small program lie on few pages.  The last
- * part has twice as many slots as there are numbers, so half of them stay free.
+ * Up to three parts: a stack without a slot among a part's probes goes into
+ * the next, so a small program's stacks lie on few pages.  The last part has
+ * twice as many slots as numbers, so half stay free.
  */
 #define SITE_FIRST 440
 #define SITE_SECOND 8192
@@ -55,7 +53,6 @@ struct index {
 #define SITE_PROBES (2 * FEW_PROBES + PROBES)
 #define MODULE_PROBES (FEW_PROBES + PROBES)
 
-/* The slot that a probe looks at; insertion uses the same order. */
 static _Atomic uint64_t *
 site_slot(struct index *index, uint64_t hashed, unsigned probe)
 {
@@ -75,8 +72,6 @@ module_slot(struct index *index, uint64_t hashed, unsigned probe)
 }
 
 static _Atomic(struct index *) index_page;
-
-/* --- the tables in the area ---------------------------------------------- */
 
 static struct ring_site *
 site_table(struct ring_area *area)
@@ -128,8 +123,6 @@ take_room(_Atomic uint32_t *next, uint32_t n, uint32_t size)
 	at = atomic_fetch_add_explicit(next, n, memory_order_relaxed);
 	return at >= size || size - at < n ? 0 : at;
 }
-
-/* --- joining ------------------------------------------------------------- */
 
 static struct index *
 index_map(void)
@@ -238,7 +231,7 @@ site_move(struct ring_area *to, struct ring_area *from, uint32_t no,
 
 /*
  * A number is taken before its table is closed, and what it rests on earlier:
- * modules, then frames, then the site.  So they are closed in reverse.
+ * modules, frames, then the site.  So they are closed in reverse.
  */
 void
 sites_move(struct ring_area *from, struct ring_area *to)
@@ -297,8 +290,6 @@ sites_count_full(void)
 		count_up(&area->sites_full);
 }
 
-/* --- hashing ------------------------------------------------------------- */
-
 #define GOLDEN UINT64_C(0x9e3779b97f4a7c15)
 
 static uint64_t
@@ -346,8 +337,6 @@ slot_make(uint64_t hashed, uint32_t no)
 {
 	return hashed >> 32 << 32 | no;
 }
-
-/* --- stacks -------------------------------------------------------------- */
 
 struct stack {
 	const uint64_t *frame;
@@ -471,8 +460,6 @@ sites_get(uint32_t no, unsigned *depth, enum ring_end *end)
 	return frame_table(area) + ring_site_at(word);
 }
 
-/* --- build ids, as mapped ------------------------------------------------ */
-
 struct object {
 	const struct cfi_object *at;
 	const char *path;
@@ -549,8 +536,6 @@ find_build_id(struct object *ob)
 			ph[i].p_align, ob))
 			return;
 }
-
-/* --- modules ------------------------------------------------------------- */
 
 static bool
 path_is(const char kept[RING_PATH], const char *path)

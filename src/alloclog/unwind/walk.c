@@ -1,7 +1,7 @@
 /*
- * Walking: level by level, by the rules of the thread, one word each.  Each
- * level is looked up in the trail: from there on slots are only compared with
- * their former values, innermost first, up to the first that differs.
+ * Walks level by level, by the thread's rules.  Each level is looked up in the
+ * trail: from there on slots are only compared with their former values,
+ * innermost first, up to the first that differs.
  *
  * A slot that agrees vouches for the place of the next: the return address
  * determines the rule, rule and registers the next slot.  If a rule uses rbp
@@ -22,8 +22,6 @@ struct walk {
 	unsigned join;		/* trail level that follows; TRAIL: none */
 	unsigned verified;	/* levels from join on that hold */
 };
-
-/* --- one step out -------------------------------------------------------- */
 
 static void
 level_origin(struct level *l, uintptr_t frame)
@@ -138,8 +136,6 @@ level_rule(struct rules_near *near, struct level *l, struct rule *r)
 	return RING_END_OUTERMOST;
 }
 
-/* --- the trail ----------------------------------------------------------- */
-
 /* The long form: any memory, all slots of the step to trail level i. */
 static bool
 verified_more(struct walker *w, unsigned i)
@@ -199,7 +195,6 @@ mark_level(struct walker *w, unsigned at, const struct level *l)
 		k->from = k->not_pc = 0;
 }
 
-/* How many of `count` trail levels from `at` on agree. */
 static inline unsigned
 marks_run(const struct walker *w, unsigned at, unsigned count)
 {
@@ -219,7 +214,6 @@ marks_run(const struct walker *w, unsigned at, unsigned count)
 	return k < end ? (unsigned)(k - first) : count;
 }
 
-/* The first trail level from `at` on with MORE; or `end`. */
 static inline unsigned
 more_next(const struct walker *w, unsigned at, unsigned end)
 {
@@ -234,7 +228,6 @@ more_next(const struct walker *w, unsigned at, unsigned end)
 	return at < end ? at : end;
 }
 
-/* How many of `count` trail levels from `at` on are verified. */
 static unsigned
 verified_run(struct walker *w, unsigned at, unsigned count)
 {
@@ -338,7 +331,6 @@ asks_rbp(const struct level *l)
 	return (l->flags & LEVEL_NEEDS_RBP) != 0 && l->reload == 0;
 }
 
-/* Copies `count` verified levels into the walk, with their rbp of now. */
 static void
 trail_take(struct walk *k, const struct level *l, unsigned count)
 {
@@ -366,9 +358,8 @@ trail_take(struct walk *k, const struct level *l, unsigned count)
 }
 
 /*
- * The walk stands at fresh[k->n], which is trail level k->join, and has `want`
- * levels to go.  Verifies outwards; false: the stack goes on differently behind
- * fresh[k->n].
+ * The walk stands at fresh[k->n], trail level k->join, with `want` levels to
+ * go.  Verifies outwards; false: the stack goes on differently behind.
  */
 static inline bool
 trail_follow(struct walk *k, unsigned want)
@@ -428,8 +419,6 @@ memo_soon(struct walker *w, unsigned depth, unsigned n, unsigned join,
 	__builtin_prefetch(walker_memo(w, hash));
 }
 
-/* --- a walk -------------------------------------------------------------- */
-
 /* The rule may be near, and rbp is known. */
 static inline bool
 is_near(const struct walker *w, const struct level *l)
@@ -444,11 +433,9 @@ is_near(const struct walker *w, const struct level *l)
 
 /*
  * From fresh[k->n] outwards by near rules, until the walk joins the trail at
- * k->join, a rule is missing, or the last level.
- *
- * The same steps as level_rule() and step_out(), from as few words as possible.
- * Reads only between the level's sp and the end of the thread's own stack, and
- * leaves everything unusual to them.
+ * k->join, a rule is missing, or the last level.  The steps of level_rule()
+ * and step_out(), from few words; reads only between the level's sp and the
+ * end of the thread's own stack.
  */
 static inline void
 walk_near(struct walk *k, unsigned depth)

@@ -2,10 +2,8 @@
  * arrivals: how targets come in.
  *
  * Vocabulary
- *	hello	the message of a target's library; a target waits 50 ms for its
- *		welcome.
- *	acceptor	the thread that answers hellos, for the loop may be in the
- *		middle of a pass.
+ *	hello	a target's message; it waits 50 ms for its welcome.
+ *	acceptor	the thread that answers hellos: the loop may be in a pass.
  *	arrived	welcomed, with a keeper, and not adopted by the loop yet.
  *	missed	said hello and has no stream: its keeper has the reason only.
  *	unseen	could not even say hello, and has left a word (stream/ring.h).
@@ -57,10 +55,7 @@ struct unseen_process {
 	const char *why;		/* static */
 };
 
-/*
- * Opens the page of the node's previous process, or a new one; none without
- * memory.
- */
+/* The page of the node's previous process, or a new one; none without memory. */
 void unseen_open(struct unseen *, struct node *);
 void unseen_close(struct unseen *);
 /* The text for an enum ring_unseen_why, from a target. */
@@ -69,14 +64,11 @@ const char *unseen_why(unsigned why);
 bool unseen_changed(struct unseen *);
 bool unseen_take(struct unseen *, struct unseen_process *);
 /*
- * For a process that was found and left no word: takes it for one of those
- * counted.  Returns why that one could not register, or NULL if none is left.
+ * For a process found without a word: takes it for a counted one.  Why that
+ * could not register; NULL: none left.
  */
 const char *unseen_pair(struct unseen *);
-/*
- * How many were counted and not found.  *why: the reason of some of them; why
- * may be NULL.
- */
+/* How many were counted and not found. *why, or NULL: the reason of some. */
 uint64_t unseen_counted(const struct unseen *, const char **why);
 
 /* --- the acceptor ------------------------------------------------------------- */
@@ -109,8 +101,8 @@ struct hello {
 /* An empty queue; targets cannot come in yet. */
 void hello_init(struct hello *, struct node *);
 /*
- * Listens at a bound socket; owns fd, also on failure.  Nobody is answered yet.
- * inherited: it listens already, and stays where it is.
+ * Listens at a bound socket; owns fd, also on failure.  Nobody is answered
+ * yet. inherited: it listens, and stays.
  */
 int hello_listen(struct hello *, int fd, const char *path, bool inherited);
 /* Starts the thread, after streams were taken over. */
@@ -122,8 +114,8 @@ void hello_fini(struct hello *);
 /* --- the queue of targets that have arrived, in the order of their welcome --- */
 
 /*
- * Inserts a target that the process before has welcomed, by the number of its
- * connection: parents come before their children.  Before hello_start().
+ * A target welcomed by the process before, by its connection's number: parents
+ * before children.  Before hello_start().
  */
 void hello_put_back(struct hello *, struct keeper *);
 /* Length of the queue; it includes every target welcomed by the time of the call. */
@@ -138,9 +130,9 @@ struct keeper *hello_take_image(struct hello *, pid_t);
 /* --- quota ----------------------------------------------------------------- */
 
 /*
- * A target is a process; two images of one, during an exec, count once.  The
- * acceptor counts a target as soon as it has a stream, for a burst would be over
- * before the loop has heard of it; the loop counts ended ones.
+ * A target is a process; two images during an exec count once.  The acceptor
+ * counts a target with its stream, for a burst would be over before the loop
+ * hears of it; the loop counts ended ones.
  */
 
 #define QUOTA_TARGETS 1024	/* more than NODE_TARGETS_MAX; others are not counted */

@@ -19,8 +19,6 @@
 #include "arrivals.h"
 #include "keeper_pool.h"
 
-/* --- the queue ---------------------------------------------------------- */
-
 /* Each has a descriptor until it is adopted: a quarter of them at most. */
 static size_t
 missed_limit(void)
@@ -187,10 +185,9 @@ hello_take_image(struct hello *h, pid_t pid)
 }
 
 /*
- * Connections that are not answered yet.  The kernel's queue does not separate
- * users, so the acceptor accepts all connections in it before it answers the
- * next one.  There are more places than hellos that can be answered within 50
- * ms.
+ * Unanswered connections.  The kernel's queue does not separate users, so all
+ * are accepted before the next answer: more places than hellos answered within
+ * 50 ms.
  */
 #define WAITING_MAX 512
 #define WAITING_FEW 64		/* where descriptors are few */
@@ -227,7 +224,6 @@ struct waiting {
 	unsigned user;			/* index in acceptor.user */
 };
 
-/* A user whose connections wait. */
 struct user {
 	uid_t uid;
 	uint64_t last_turn;
@@ -247,8 +243,6 @@ struct acceptor {
 	bool ending;			/* no hello is delayed any more */
 	struct keeper_pool pool;
 };
-
-/* --- one target --------------------------------------------------------- */
 
 static enum image_origin
 origin_of(uint32_t flags)
@@ -607,8 +601,6 @@ answer_hello(struct acceptor *a, const struct waiting *w)
 		send_welcome(fd, 0, NULL, -1);
 }
 
-/* --- users --------------------------------------------------------------- */
-
 /* The index of the user; a->users if the user is not there. */
 static unsigned
 find_user(const struct acceptor *a, uid_t uid)
@@ -642,8 +634,8 @@ count_users(struct acceptor *a)
 }
 
 /*
- * Counts each user's arrived targets, but only if all users together have so
- * many that the loop may be behind with one of them.
+ * Each user's arrived targets, if all users have so many that the loop may be
+ * behind.
  */
 static void
 count_arrived_of_users(struct acceptor *a)
@@ -666,8 +658,6 @@ count_arrived_of_users(struct acceptor *a)
 	pthread_mutex_unlock(&h->lock);
 }
 
-/* --- places --------------------------------------------------------------- */
-
 static void
 close_waiting(struct acceptor *a, struct waiting *w)
 {
@@ -675,10 +665,7 @@ close_waiting(struct acceptor *a, struct waiting *w)
 	*w = a->waiting[--a->n];
 }
 
-/*
- * This user's oldest connection without a hello, or else the newest one with a
- * hello; or NULL.
- */
+/* This user's oldest connection without a hello, else the newest with one; or NULL. */
 static struct waiting *
 find_giving_way(struct acceptor *a, unsigned user, int64_t now)
 {
@@ -701,10 +688,7 @@ find_giving_way(struct acceptor *a, unsigned user, int64_t now)
 	return silent != NULL ? silent : newest;
 }
 
-/*
- * Closes a connection of the user who has most.  False: the user may keep all
- * for now.
- */
+/* Closes a connection of the user with most.  False: all may stay for now. */
 static bool
 make_place(struct acceptor *a)
 {
@@ -793,13 +777,10 @@ close_silent(struct acceptor *a, int64_t now)
 		make_place(a);
 }
 
-/* --- turns ---------------------------------------------------------------- */
-
 /*
- * Many short programs of a user may register faster than the loop can end them,
- * until the node has no place left.  So the node delays their hellos, by less
- * than a target waits; but not with --no-wait, nor while more than half of the
- * places are taken.
+ * A user's short programs may register faster than the loop can end them.  So
+ * the node delays their hellos, by less than a target waits; not with
+ * --no-wait, nor with more than half of the places taken.
  */
 static bool
 is_delayed(const struct acceptor *a, const struct waiting *w, int64_t now)
@@ -819,8 +800,8 @@ comes_before(const struct acceptor *a, const struct waiting *w,
 }
 
 /*
- * The next connection to answer: the oldest one, with a hello that is not
- * delayed, of the user whose turn it is; or NULL.
+ * The next connection to answer: the oldest undelayed hello of the user whose
+ * turn it is; or NULL.
  */
 static struct waiting *
 next_to_answer(struct acceptor *a, int64_t now)
@@ -859,7 +840,6 @@ answer_in_turn(struct acceptor *a, int64_t now)
 	a->more = n == ANSWERS_MAX;
 }
 
-/* Reports targets that have hung up, after those that still wait. */
 static void
 report_late(struct acceptor *a)
 {
@@ -894,8 +874,6 @@ count_delayed(struct acceptor *a)
 		w->delayed = true;
 	}
 }
-
-/* --- the thread --------------------------------------------------------- */
 
 /* Answers hellos, first of those that still wait, and closes silent connections. */
 static void
@@ -984,8 +962,6 @@ acceptor_main(void *arg)
 	keeper_pool_stop(&a.pool);
 	return NULL;
 }
-
-/* --- start and end ------------------------------------------------------ */
 
 int
 hello_listen(struct hello *h, int fd, const char *path, bool inherited)

@@ -1,7 +1,6 @@
 /*
- * The page in which children of targets leave a word if they cannot say hello;
- * see struct ring_unseen in stream/ring.h.  Targets write its content: only
- * counts and rows depend on it, and these may be wrong.
+ * Children of targets that cannot say hello leave a word in the page (struct
+ * ring_unseen).  Targets write it: only counts and rows depend on it.
  */
 #include <errno.h>
 #include <fcntl.h>

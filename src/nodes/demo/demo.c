@@ -11,8 +11,6 @@
 #include "../keeper/node.h"
 #include "demo.h"
 
-/* --- the server ------------------------------------------------------------ */
-
 /*
  * The program that demo:1 pretends to watch: what it asks memory for, from where,
  * and the words for that.
@@ -271,8 +269,6 @@ server_words(uint64_t frame, struct wire_words *w)
 	add_line(w, spots[s].function, spots[s].file, spots[s].line);
 }
 
-/* --- a busy target ----------------------------------------------------------- */
-
 /* Its clock stands until a page stays: a single picture is always the same. */
 
 #define SLOTS 8192		/* places where blocks can be */
@@ -491,8 +487,6 @@ busy_start(struct node *node, struct keeper *k)
 	k->source.words = server_words;
 	return 0;
 }
-
-/* --- the note ---------------------------------------------------------------- */
 
 /* 2004-07-13 13:30:00 of a clock without a zone, as milliseconds since 1970. */
 #define NOTE_BEGAN_MS INT64_C(1089725400000)

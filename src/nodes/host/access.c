@@ -147,8 +147,6 @@ access_parse_roles(const char *list, uint32_t *out)
 	return 0;
 }
 
-/* --- turns ---------------------------------------------------------------- */
-
 uint64_t
 access_last_turn(const struct access_turns *t, uid_t uid)
 {

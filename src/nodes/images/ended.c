@@ -6,8 +6,6 @@
 
 #define READ_LATELY_MS 2000	/* a page is looking: its list is not dropped */
 
-/* --- which list goes first ---------------------------------------------- */
-
 /* The last one's list stays: its forked children may say hello yet. */
 static bool
 may_drop(const struct keeper *k)
@@ -76,8 +74,6 @@ images_init(struct node *node)
 	TAILQ_INIT(&node->images->ended);
 	TAILQ_INIT(&node->images->shelved);
 }
-
-/* --- rows --------------------------------------------------------------- */
 
 void
 images_forget_row(struct keeper *k)
@@ -183,7 +179,7 @@ forget_ended(struct node *node, struct keeper *k)
 	keeper_unref(k);
 }
 
-/* Called for each program that a build starts, so rows are counted per user. */
+/* For each program that a build starts, so rows are counted per user. */
 bool
 images_make_room(struct node *node)
 {
@@ -201,8 +197,6 @@ images_make_room(struct node *node)
 	forget_ended(node, k);
 	return true;
 }
-
-/* --- limits ------------------------------------------------------------- */
 
 void
 images_shelve(struct keeper *k)

@@ -36,8 +36,6 @@ forget_requester(struct keeper *k, struct keeper_thread *t)
 	t->has_requester = false;
 }
 
-/* --- inherited threads -------------------------------------------------------- */
-
 static struct keeper_thread *
 inherited_at(const struct keeper *k, unsigned index)
 {

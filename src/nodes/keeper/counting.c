@@ -112,8 +112,6 @@ counting_slows(const struct keeper *k)
 	return c != NULL && (c->always || c->may_slow);
 }
 
-/* --- askers ------------------------------------------------------------------ */
-
 static struct asker *
 find_asker(struct counting *c, uint64_t conn)
 {
@@ -287,8 +285,6 @@ counting_cost(const struct keeper *k, uint64_t *rows, uint64_t *bytes)
 	for (unsigned i = 0; i < USAGE_ASKERS; i++)
 		*bytes += c->asker[i].copy.n * sizeof(struct usage_row);
 }
-
-/* --- with the list ------------------------------------------------------------- */
 
 void
 counting_leave(struct keeper *k)

@@ -357,8 +357,6 @@ keeper_is_live(const struct keeper *k)
 	return k->life.ended_ms == 0;
 }
 
-/* --- passes ------------------------------------------------------------- */
-
 static void
 give_up_feed(struct keeper *k, int err)
 {
@@ -495,8 +493,6 @@ keeper_is_behind(const struct keeper *k)
 	return k->feed != NULL && stream_feed_is_behind(k->feed);
 }
 
-/* --- the end ------------------------------------------------------------ */
-
 /* A child forked before the end may say hello after it, and needs these tickets. */
 static void
 save_due(struct keeper *k)
@@ -511,8 +507,8 @@ save_due(struct keeper *k)
 #define LEAVES_MS 1000		/* age of a target up to which its areas are reused */
 
 /*
- * True if another target may get this one's areas.  The areas of other users and of
- * sandboxed processes are not reused, because a process may still hold a descriptor.
+ * Another target may get its areas; not of other users or sandboxed ones: a
+ * process may hold a descriptor.
  */
 static bool
 leaves_areas(const struct keeper *k, const char *reason)
@@ -627,8 +623,6 @@ keeper_drop(struct keeper *k)
 	k->threads.requesters = 0;
 }
 
-/* --- queries ------------------------------------------------------------ */
-
 const struct blklist_counts *
 keeper_counts(const struct keeper *k)
 {
@@ -663,9 +657,8 @@ keeper_count_unfinished(struct keeper *k, enum stream_doubt doubt,
 }
 
 /*
- * The library logs every call that it sees.  So if nothing was lost, an address
- * is allocated or freed twice only by a call that it did not see, or by a
- * double free.
+ * The library logs every call that it sees: without losses, an address is
+ * allocated or freed twice only by an unseen call or a double free.
  */
 static bool
 has_unseen_calls(const struct keeper *k)

@@ -1,15 +1,12 @@
 /*
- * The set of a target's regions: memory of which every block is in its stream,
- * so that what lies between the blocks is free.
+ * Memory of which every block is in the stream, so that the rest is free.  The
+ * target says where a region begins and ends (alloclog_region(3)), from
+ * different threads, so in any order: beginning and end of one number cancel.
+ * Of overlapping ones the highest number counts, for a program may forget to
+ * end a pool's.
  *
- * The target says where a region begins and ends (alloclog_region(3)), each with
- * the region's number.  The two come from different threads and so in any
- * order: a beginning and the end of its number cancel each other.  Where regions
- * overlap, the one with the highest number counts, for a program that forgets to
- * end a pool's region lays the next one over it.
- *
- * A target that has declared more than there is room for has no regions any
- * more: later ends might be of those that were left out.
+ * With more than there is room for, a target has none: later ends might be of
+ * those left out.
  */
 #include <stdlib.h>
 #include <string.h>

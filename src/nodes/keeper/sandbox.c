@@ -1,7 +1,4 @@
-/*
- * Known limit: of more than SANDBOX_THREADS threads, one that has locked itself
- * in alone is found by a later look.
- */
+/* Known limit: beyond SANDBOX_THREADS threads, one locked in alone is found later. */
 #include <errno.h>
 
 #include "../host/proc.h"

@@ -1,6 +1,6 @@
 /*
- * Areas, memory and stacks that are in the store and have no target.  If the node is
- * killed at any instruction, the memory is void or belongs to no target.
+ * Stored areas, memory and stacks without a target.  Killed at any
+ * instruction, the memory is void or no target's.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -37,8 +37,6 @@ pop(void **idle, unsigned *n)
 	pthread_mutex_unlock(&lock);
 	return one;
 }
-
-/* --- memory ------------------------------------------------------------- */
 
 bool
 takeover_memory_put(struct takeover_memory *mem)
@@ -83,8 +81,6 @@ takeover_has_idle(struct node *node)
 	return any;
 }
 
-/* --- stacks ------------------------------------------------------------- */
-
 bool
 takeover_sites_put(struct takeover_sites *s)
 {
@@ -118,8 +114,6 @@ takeover_idle_fini(struct node *node)
 	while (takeover_sites_again(&s, node) == 0)
 		takeover_sites_free(s);
 }
-
-/* --- areas -------------------------------------------------------------- */
 
 /* Live targets, viewers and files need descriptors more than idle areas do. */
 static bool

@@ -50,8 +50,6 @@ takeover_is_wanted(const struct node *node)
 	return fdstore_keeps(&node->store.fds);
 }
 
-/* --- memory ------------------------------------------------------------- */
-
 static int
 take_pieces(struct takeover_memory *mem)
 {
@@ -171,8 +169,6 @@ takeover_memory_free(struct takeover_memory *mem)
 	pmem_free(mem->pmem);
 	free(mem);
 }
-
-/* --- commits ------------------------------------------------------------ */
 
 void
 takeover_note_shown(struct keeper *k)

@@ -1,7 +1,6 @@
 /*
- * A target's descriptors are stored by one message and removed by another, for
- * each message wakes the supervisor.  Stacks have a message of their own:
- * systemd stores a file only once, under whatever name.
+ * One message stores a target's descriptors and one removes them, for each
+ * wakes the supervisor.  Stacks have their own: systemd stores a file once.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -89,8 +88,6 @@ store_memory(struct keeper *k, const struct takeover_memory *mem)
 	return fdstore_put(&k->node->store.fds, name, pmem_fd(mem->pmem));
 }
 
-/* --- stacks ------------------------------------------------------------- */
-
 /* Owns stacks and memory, also on failure. */
 static int
 make_sites(struct takeover_sites **out, struct node *node, uint64_t id,
@@ -177,8 +174,6 @@ takeover_sites_free(struct takeover_sites *s)
 	pmem_free(s->pmem);
 	free(s);
 }
-
-/* --- the target --------------------------------------------------------- */
 
 static void
 write_sandbox(const struct keeper *k, struct takeover_image *i)

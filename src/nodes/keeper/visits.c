@@ -20,8 +20,6 @@
 #define BEAT_MS 20		/* well below the 100 ms of RING_STALL_MS */
 #define SLEEP_MS 250		/* a closed bell may sleep so long in its feed */
 
-/* --- bells ------------------------------------------------------------------ */
-
 struct bell {
 	struct bells *all;
 	struct stream_feed *feed;
@@ -142,8 +140,6 @@ bell_close(struct bell *b, struct stream_feed *feed)
 	sem_post(&b->armed);
 }
 
-/* --- visits ----------------------------------------------------------------- */
-
 void
 visits_beat(struct node *node)
 {
@@ -255,8 +251,8 @@ visit_due(struct node *node)
 	next = next_due(node, now);
 	if (next <= now) {
 		/*
-		 * Not by a timer of 0: libuv before 1.45 would run it at once,
-		 * and pages would wait while a target is busy.
+		 * Not a timer of 0: libuv before 1.45 runs it at once, and
+		 * pages would wait.
 		 */
 		uv_timer_stop(&node->drain.timer);
 		uv_async_send(&node->drain.wake);

@@ -11,8 +11,8 @@
 
 #define PIECES 4		/* in flight at a time */
 /*
- * The first piece goes alone, for its reply has the name. It fits a request, so
- * that a node without listings refuses it instead of closing the link.
+ * Alone, for its reply has the name.  It fits a request: a node without
+ * listings refuses it and keeps the link.
  */
 #define FIRST_PIECE 2048
 #define STORED_MAX 200000	/* limit of entries */
@@ -43,8 +43,6 @@ struct nodes_listing {
 	uint32_t got_at, got_size;	/* ... of the next answer */
 	unsigned changed;		/* first damaged part; 0 none */
 };
-
-/* --- ends --------------------------------------------------------------- */
 
 static void
 end_listing(struct nodes_listing *l, int err, const char *words)
@@ -145,8 +143,6 @@ is_busy(const struct nodes_listing *l, int err)
 {
 	return err == -EBUSY && l->waiting > 0;
 }
-
-/* --- sending ------------------------------------------------------------ */
 
 static void on_lack(void *arg, int err, const struct wire_msg *);
 
@@ -309,8 +305,6 @@ nodes_listing_send(struct nodes_listing **out, struct nodes_link *link,
 	*out = l;
 	return 0;
 }
-
-/* --- fetching ----------------------------------------------------------- */
 
 static void on_lgot(void *arg, int err, const struct wire_msg *);
 
@@ -508,8 +502,6 @@ nodes_listing_close(struct nodes_listing *l)
 	}
 	free(l);
 }
-
-/* --- enumerating -------------------------------------------------------- */
 
 struct census {
 	struct nodes_link *link;

@@ -1,15 +1,10 @@
 /*
- * The way to a node behind ssh: `ssh HOST pageknode --stdio`, a new process for
- * each try.
+ * Each try is a process whose input and output are the link.  Its last error
+ * line is kept: with the exit status it gives the reason.
  *
- * Its input and output are the link. Its error output is not shown, for the
- * terminal may belong to the page, but the last line is kept: with the exit
- * status it gives the reason of a failure.
- *
- * Until the first WELCOME ssh may ask the user (may_ask), and an sshd with too
- * many logins is tried again for CROWD_MS: by default it takes ten at once, and
- * sixty pages may start together. Later tries run without a terminal and fail
- * where ssh would ask.
+ * Until the first WELCOME ssh may ask the user (may_ask), and a crowded sshd
+ * is tried for CROWD_MS: it takes ten logins at once, and sixty pages may
+ * start together.  Later tries have no terminal and fail where ssh would ask.
  */
 #include <errno.h>
 #include <signal.h>
@@ -74,8 +69,6 @@ struct link_ssh {
 	struct ssh_way *way;		/* waits for the end; NULL */
 	unsigned open;			/* open handles */
 };
-
-/* --- how it ended ------------------------------------------------------- */
 
 /* By ssh's last line. */
 static const struct failure {
@@ -204,8 +197,6 @@ tell_fate(struct link_ssh *ssh)
 		tell_remote(ssh, &t);
 	take_fate(way, t.state, t.end, t.text);
 }
-
-/* --- starting and ending it --------------------------------------------- */
 
 /* Replaces `was` by `now`. */
 static void
@@ -498,8 +489,6 @@ link_ssh_up(struct link_ssh *ssh)
 	ssh->last[0] = '\0';
 	ssh->len = 0;
 }
-
-/* --- the way ------------------------------------------------------------ */
 
 #define CROWD_MS 8000	/* less than the default timeout of commands */
 /* Timeouts grow with the tries: a network may be dead, or a login slow. */

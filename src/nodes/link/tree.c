@@ -6,8 +6,6 @@
 #define TREE_MAX 4096		/* targets; of more, none has a parent */
 #define CLOCK_SLACK_MS 2000	/* start and end are by two readings of the clock */
 
-/* --- parents --------------------------------------------------------------- */
-
 /* The i-th may have started the k-th; a pid may have been used again. */
 static bool
 may_have_started(const struct nodes_target *t, size_t i, size_t k)
@@ -61,8 +59,6 @@ find_parent(const struct nodes_target *t, size_t n, size_t k)
 	return best;
 }
 
-/* --- sums ------------------------------------------------------------------ */
-
 void
 nodes_sum_add(struct nodes_sum *to, const struct nodes_sum *s)
 {
@@ -101,8 +97,6 @@ nodes_sum_of(const struct nodes_target *t, struct nodes_sum *sum)
 		sum->incomplete = !is_complete(t);
 	}
 }
-
-/* --- the tree -------------------------------------------------------------- */
 
 struct tree {
 	const struct nodes_target *t;
@@ -163,8 +157,8 @@ break_circles(struct tree *tree)
 }
 
 /*
- * Moves the branches below a target, from `at` on unplaced, to there; returns
- * the place after them.  The others keep their order.
+ * Moves the branches below a target to `at`; the place after them.  The others
+ * keep their order.
  */
 static size_t
 place_below(struct tree *tree, size_t at, size_t target, size_t parent)

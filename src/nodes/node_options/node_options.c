@@ -105,7 +105,6 @@ struct handed {
 	char name[32 + SETTINGS_MAX], number[BASE_OPTION_TEXT];
 };
 
-/* Appends an option, if it is set, to the n words of argv. */
 static size_t
 put_option(const char **argv, size_t n, const struct base_option *option,
     const struct node_opts *o, struct handed *text)

@@ -12,8 +12,6 @@
 #define HELP_COLUMN 22
 #define VALUE_BASE 256		/* getopt's values: above every letter */
 
-/* --- values of our own options -------------------------------------------- */
-
 static bool
 is_named(const char *text)
 {
@@ -56,8 +54,6 @@ take_printer(void *into, const char *text)
 	o->print.printer = text;
 	return 0;
 }
-
-/* --- the table ------------------------------------------------------------ */
 
 #define ROW_STRUCT struct node_opts
 #include "../../base/option.h"

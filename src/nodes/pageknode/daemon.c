@@ -29,8 +29,6 @@
 
 #define STORED_LOCK FDSTORE_OURS "lock"
 
-/* --- places ------------------------------------------------------------- */
-
 static int
 find_place(const struct node *node, char path[NODE_PATH])
 {
@@ -51,8 +49,8 @@ find_place(const struct node *node, char path[NODE_PATH])
 }
 
 /*
- * The lock protects both socket names.  It ends with the last of a node and its
- * supervisor, so what they have left can be removed.
+ * Protects both socket names.  It ends with the last of node and supervisor,
+ * so that leftovers can be removed.
  */
 static int
 lock_place(struct node *node, const char *path)
@@ -83,8 +81,6 @@ lock_place(struct node *node, const char *path)
 	return 0;
 }
 
-/* --- listening ---------------------------------------------------------- */
-
 static int
 bind_place(const struct node *node, const char *path, int type, mode_t mode)
 {
@@ -94,9 +90,9 @@ bind_place(const struct node *node, const char *path, int type, mode_t mode)
 }
 
 /*
- * The socket of the process before, on which connections wait; -1 none.  If the
- * folder was removed and another node has the name by now, *stays is set: the
- * name is not ours to remove.
+ * The former process's socket, on which connections wait; -1 none. *stays: the
+ * folder was removed, and another node has the name, which is not ours to
+ * remove.
  */
 static int
 stored_socket(struct node *node, const char *name, const char *path,
@@ -216,8 +212,6 @@ listen_somewhere(struct node *node, struct inherited *pages,
 		r = daemon_listen_targets(node, path);
 	return r < 0 ? r : daemon_listen_pages(node, path);
 }
-
-/* --- start and end ------------------------------------------------------ */
 
 /* Pages may have half of the descriptors: targets and files need some, too. */
 static void
@@ -352,8 +346,8 @@ daemon_open_store(struct node *node)
 }
 
 /*
- * Only with a supervisor: the report may be the standard output, which we have
- * released by then.  If systemd starts us again, the file is opened by its name.
+ * Only with a supervisor: the report may be standard output, which we have
+ * released.  If systemd starts us again, the file is opened by name.
  */
 void
 daemon_share_report(struct node *node)

@@ -32,8 +32,6 @@
 #define NODE_NOT_RUN 126	/* as a shell says of a command, and the next too */
 #define NODE_NOT_FOUND 127
 
-/* --- the parts ---------------------------------------------------------- */
-
 static void
 name_node(struct node *node)
 {
@@ -284,8 +282,6 @@ node_fini(struct node *node)
 	free_rooms(node);
 }
 
-/* --- the program -------------------------------------------------------- */
-
 /* Removes the sockets of nodes that were killed. */
 static void
 remove_dead_sockets(const char *folder)
@@ -368,8 +364,8 @@ serve(struct node *node)
 }
 
 /*
- * Opens those of descriptors 0 to 2 that were closed: the node releases them
- * later, so no file of ours may be there.  The command finds them closed again.
+ * Opens closed ones of descriptors 0 to 2: the node releases them later.  The
+ * command finds them closed again.
  */
 static void
 open_closed_stdio(void)

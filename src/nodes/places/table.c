@@ -14,7 +14,6 @@
 #define TRUNK_MAX 15		/* four bits of a friendly number */
 #define PATH_MAX_UNIX sizeof(((struct sockaddr_un *)0)->sun_path)
 
-/* A line being parsed. */
 struct line {
 	struct table_in *in;
 	unsigned no;
@@ -45,8 +44,6 @@ refuse(struct line *l, const char *fmt, ...)
 	in->say(in->arg, sentence);
 	return false;
 }
-
-/* --- number, name and place --------------------------------------------- */
 
 static bool
 take_number(struct line *l, const char *word)
@@ -114,8 +111,6 @@ take_place(struct line *l, const char *word)
 	strcpy(l->e->place, place);
 	return true;
 }
-
-/* --- keys --------------------------------------------------------------- */
 
 /* Parses a decimal number from min to max that is followed by `end`. */
 static bool
@@ -208,9 +203,6 @@ take_key(struct line *l, const char *word, unsigned *kinds)
 	return keys[i].take(l, word + len + 1);
 }
 
-/* --- lines -------------------------------------------------------------- */
-
-/* Splits a line into words, without its comment. */
 static bool
 split(struct line *l, char *text)
 {
@@ -319,7 +311,6 @@ add_entry(struct nodes_table *t, size_t *cap, const struct nodes_entry *e)
 	return 0;
 }
 
-/* Reports the number of further mistakes. */
 static void
 report_further(struct table_in *in)
 {
@@ -370,8 +361,6 @@ table_parse(struct nodes_table *t, size_t *cap, struct table_in *in,
 
 #define SYSTEM_FILE "/etc/pagek/nodes"
 #define USER_FILE "pagek/nodes"
-
-/* --- files -------------------------------------------------------------- */
 
 static int
 load_file(struct nodes_table *t, size_t *cap, enum nodes_file file,
@@ -444,8 +433,6 @@ nodes_table_free(struct nodes_table *t)
 	free(t);
 }
 
-/* --- changes of the files ----------------------------------------------- */
-
 void
 table_stamp_take(struct table_stamp *s, bool user)
 {
@@ -490,8 +477,6 @@ table_stamp_same(const struct table_stamp *a, const struct table_stamp *b)
 			return false;
 	return true;
 }
-
-/* --- look-ups ----------------------------------------------------------- */
 
 static int
 number_to_entry(const void *key, const void *entry)

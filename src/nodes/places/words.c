@@ -9,8 +9,6 @@
 
 #define BY_PID "pid:"
 
-/* --- nodes and places --------------------------------------------------- */
-
 bool
 nodes_parse_number(const char *text, size_t len, uint16_t *number)
 {
@@ -52,8 +50,6 @@ nodes_entry_where(const struct nodes_entry *e, char *out, size_t cap)
 {
 	snprintf(out, cap, "%s%s", forms[e->at], e->place);
 }
-
-/* --- targets ------------------------------------------------------------ */
 
 bool
 nodes_parse_pid(const char *text, pid_t *pid)
@@ -100,11 +96,9 @@ nodes_pid_hint(const char *name, char hint[NODES_PID_HINT])
 	return hint;
 }
 
-/* --- ssh's command line ------------------------------------------------- */
-
 /*
- * No option to ssh, and one word to a shell: the user's ssh configuration may
- * use %h or %r in a command.
+ * No option to ssh, one word to a shell: the ssh configuration may use %h or
+ * %r in a command.
  */
 static bool
 is_plain(const char *text)

@@ -13,8 +13,6 @@
 #define ALONE_MS 1000		/* for an image that follows the last one */
 #define KEEP_FREE 10		/* percent of the disk that a recording leaves */
 
-/* --- offers ----------------------------------------------------------------- */
-
 static void
 drop_offer(struct recorder_offer *o)
 {
@@ -83,8 +81,6 @@ recorder_claim(struct node *node, const uint8_t *token, uid_t uid)
 	return fd;
 }
 
-/* --- recordings --------------------------------------------------------------- */
-
 static struct recording *
 find_recording(const struct node *node, uint64_t viewer)
 {
@@ -134,8 +130,6 @@ finished(uv_work_t *work, int status)
 	if (r->gone)
 		free_recording(r);
 }
-
-/* --- heap stress -------------------------------------------------------------- */
 
 static void
 write_sample(struct recording *r, const struct capture_stress *sample,
@@ -187,10 +181,7 @@ on_begun(struct node *node, struct node_stress_wait *w)
 		await_source(r);
 }
 
-/*
- * Some sources begin late and have no counts of a short recording.  Until such a source
- * has begun, totals since the boot from another source replace it.
- */
+/* Until a late source has begun, another one's totals since the boot replace it. */
 static void
 begin_stress(struct recording *r)
 {
@@ -248,8 +239,6 @@ end_stress(struct recording *r)
 	node_stress_leave(r->node);
 	r->stress.sees = false;
 }
-
-/* --- begin, look, end --------------------------------------------------------- */
 
 /* The disk may be slow: a worker waits for it. */
 static void
@@ -319,8 +308,8 @@ recorder_go_on(struct node *node)
 }
 
 /*
- * A descriptor gives no right to files in its folder, and the node may have more.  The
- * writer of a recording whose connection has gone may be at work yet.
+ * A descriptor gives no right to its folder, and the node may have more.  A
+ * gone connection's writer may still work.
  */
 static int
 check_place(const struct node *node, const struct recorder_opts *o, struct stat *st)
@@ -525,8 +514,6 @@ recorder_count(const struct keeper *k)
 		n++;
 	return n;
 }
-
-/* --- life ------------------------------------------------------------------------ */
 
 void
 recorder_init(struct node *node)

@@ -36,8 +36,6 @@ struct tap {
 	int64_t state_ms;		/* the list was copied last */
 };
 
-/* --- definitions ------------------------------------------------------------ */
-
 static struct tap_store *
 use_store(struct recording *r, const struct stream_sites *sites, uint32_t part)
 {
@@ -130,8 +128,6 @@ tell_type(struct tap *t, unsigned code)
 		    &types->by_code[code]);
 }
 
-/* --- the list --------------------------------------------------------------- */
-
 /* The requesters of these blocks, each once. */
 static void
 tell_requesters(struct tap *t, const struct blk *blk, size_t n, uint64_t *told)
@@ -184,8 +180,6 @@ tell_list(struct tap *t)
 		(void)capture_writer_state(t->recording->writer, t->part,
 		    keeper_next(k), keeper_now_ms(k), NULL);
 }
-
-/* --- a part ------------------------------------------------------------------- */
 
 static void
 tell_clock(struct recording *r, int64_t ms)
@@ -344,8 +338,6 @@ forget_keeper(struct tap *t)
 	drop_oldest_ended(r);
 }
 
-/* --- what a keeper gives to its taps -------------------------------------------- */
-
 /* A viewer that may only read a target must not slow it down. */
 static bool
 may_slow(const struct recording *r, const struct keeper *k)
@@ -453,8 +445,6 @@ static const struct keeper_tap_ops tap_ops = {
 	.restarted = tap_restarted,
 	.ended = tap_ended,
 };
-
-/* --- begin and end ------------------------------------------------------------------ */
 
 int
 tap_begin(struct recording *r, struct keeper *k, enum capture_began began)

@@ -155,8 +155,6 @@ new_counted(struct keeper *k, const char *groups, struct counted_target **out,
 	return 0;
 }
 
-/* --- pages in all ------------------------------------------------------------ */
-
 /* Whole pages of a range that does not wrap. */
 static uint64_t
 pages_of(uint64_t vaddr, uint64_t len)
@@ -209,8 +207,6 @@ user_has_room(struct keeper *k, const struct node_refcnt_ask *ask)
 	}
 	return pages <= NODE_REFCNT_USER_PAGES && others < NODE_REFCNT_USER_TARGETS;
 }
-
-/* --- on and off ---------------------------------------------------------------- */
 
 static int
 check_ask(const struct keeper *k, const struct node_refcnt_ask *ask, char *why)
@@ -393,8 +389,8 @@ has_source(const struct keeper *k, const struct node_refcnt_ask *ask, char *why)
 }
 
 /*
- * All ranges of a target are counted by the same nodes.  One whose counting has ended
- * begins anew: *t is NULL then.
+ * All ranges of a target are counted by the same nodes.  One that has ended
+ * begins anew: *t is NULL.
  */
 static int
 check_groups(struct counted_target **t, const struct node_refcnt_ask *ask, char *why)
@@ -440,8 +436,8 @@ take_dead(struct keeper *k)
 }
 
 /*
- * The next process of the node says until when pages were counted: it has neither the
- * ranges nor their counts.
+ * The node's next process says until when pages were counted: ranges and
+ * counts are gone.
  */
 static void
 note_counted(struct keeper *k, bool empty)
@@ -574,8 +570,8 @@ node_refcnt_look(struct keeper *k, struct node_refcnt_look *look)
 }
 
 /*
- * Each takes the loop's time: for the pages that it switches on, which may be switched
- * off again, and some for the request itself.
+ * Requests take the loop's time, for pages that may be switched off again, and
+ * some for themselves.
  */
 static bool
 may_ask(struct counted_target *t, uint64_t pages)
@@ -637,8 +633,6 @@ node_refcnt_take(struct node *node, pid_t pid, uint64_t stream,
 		close(fd);
 }
 
-/* --- ends ------------------------------------------------------------------------ */
-
 void
 node_refcnt_feed_ends(struct keeper *k)
 {
@@ -673,8 +667,8 @@ look_after(struct counted_target *t)
 }
 
 /*
- * The target has the cuts of a process that was killed.  It undoes them by itself,
- * for it knows them, but needs to be asked; a worker that counts asks for it first.
+ * The target has a killed process's cuts, and undoes them when asked; a
+ * counting worker asks first.
  */
 static void
 undo_cuts(struct keeper *k)

@@ -17,7 +17,6 @@
 #define LOOK_MS 100	/* between reads of a source with a small buffer */
 #define SHARE 10	/* at most this part of the time is spent with reading */
 
-/* The state of one worker. */
 struct work {
 	struct counted_target *t;
 	struct refs *refs;		/* NULL: not open */
@@ -63,8 +62,6 @@ sleep_ms(long ms)
 	nanosleep(&t, NULL);
 }
 
-/* --- cuts ----------------------------------------------------------------------- */
-
 static int
 post_cuts(const struct work *w, const struct ring_cut *cut, size_t n)
 {
@@ -94,8 +91,8 @@ are_cut(struct counted_target *t)
 }
 
 /*
- * The target cuts its own mappings, the next time that it looks.  An epoch may take many
- * requests, so none is made when nobody waits for it any more.
+ * The target cuts at its next look.  An epoch may take many requests, so none
+ * is made when nobody waits.
  */
 static int
 cut(void *arg, const struct ring_cut *cuts, size_t n)
@@ -112,8 +109,6 @@ cut(void *arg, const struct ring_cut *cuts, size_t n)
 	t->waited_ms += mono_ms_since(begun);
 	return r < 0 ? r : r == 0 ? -ETIMEDOUT : 0;
 }
-
-/* --- a touch ------------------------------------------------------------------------- */
 
 struct touch {
 	uint64_t vaddr;
@@ -179,8 +174,6 @@ count_touches(void *arg, uint64_t vaddr, unsigned node, uint64_t reads,
 	count_touch(arg, &(struct touch){ .vaddr = vaddr, .node = node,
 	    .reads = reads, .writes = writes });
 }
-
-/* --- sources --------------------------------------------------------------------------- */
 
 static int
 begin_refs(struct work *w)
@@ -486,8 +479,6 @@ begin_source(struct work *w, const struct counting *c)
 		w->waiting |= bit_of(c);
 }
 
-/* --- a period ----------------------------------------------------------------------- */
-
 static void
 begin_period(struct work *w)
 {
@@ -622,8 +613,8 @@ look(struct work *w)
 }
 
 /*
- * Waits until the period ends; false: nothing is to be counted any more.  A longer one
- * that is asked for meanwhile begins with the next: its asker knows when that was.
+ * Waits for the period's end; false: nothing is to be counted.  A longer one
+ * begins with the next: its asker knows when.
  */
 static bool
 wait_period(struct work *w, struct mono begun, int64_t spent_ms)
@@ -702,8 +693,6 @@ worker_main(void *arg)
 	} while (again);
 	return NULL;
 }
-
-/* --- the thread ----------------------------------------------------------------------- */
 
 int
 worker_start(struct counted_target *t)

@@ -7,8 +7,6 @@
 
 #define THREADS 65536
 
-/* --- sites and modules ------------------------------------------------------ */
-
 /* By the capture's numbers those of the store; 0: not defined, or no room. */
 static int
 take_modules(struct keeper *k, const struct capture *c, uint32_t part,
@@ -98,8 +96,6 @@ replay_caller(const struct replay_names *names, const struct keeper *k,
 	}
 	return caller;
 }
-
-/* --- threads ---------------------------------------------------------------- */
 
 /* Without a process id it is not read from /proc. */
 static void

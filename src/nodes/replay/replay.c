@@ -69,8 +69,6 @@ struct replay {
 	struct blklist_batch_info batch_info[BATCH];
 };
 
-/* --- the list of a moment --------------------------------------------------- */
-
 static int
 put_rows(struct replay *r, struct capture_list *l)
 {
@@ -163,10 +161,7 @@ seek(struct replay *r, uint64_t seq, struct capture_list **out, bool *known)
 	return err;
 }
 
-/*
- * Finds the list some events before `seq`, if it is known.  Each further try begins
- * at an earlier event.
- */
+/* Finds the list some events before `seq`; each further try begins earlier. */
 static int
 seek_past(struct replay *r, uint64_t seq, unsigned tried,
     struct capture_list **out, bool *known)
@@ -252,8 +247,6 @@ set_list(struct replay *r, uint64_t seq)
 	return err;
 }
 
-/* --- events ----------------------------------------------------------------- */
-
 static void
 take_gap(struct replay *r, const struct capture_event *e)
 {
@@ -302,8 +295,8 @@ count_before(const struct replay *r, size_t n, uint64_t seq, int64_t ms)
 }
 
 /*
- * Applies events before number `seq` and up to the time ms, for limit_us (0: all).
- * 1: all are applied; 0: not yet; or an error.
+ * Applies events before `seq` and up to ms, for limit_us (0: all). 1: all; 0:
+ * not yet; or an error.
  */
 static int
 feed(struct replay *r, uint64_t seq, int64_t ms, int64_t limit_us)
@@ -346,8 +339,6 @@ feed(struct replay *r, uint64_t seq, int64_t ms, int64_t limit_us)
 	}
 	return 1;
 }
-
-/* --- a file that grows ------------------------------------------------------ */
 
 /* Bytes of all files of a folder; negative: it cannot be read. */
 static off_t
@@ -436,8 +427,6 @@ look_again(struct replay *r, int64_t mono)
 	    r->keeper, r->capture, r->part) == 0 && r->info.next > next;
 }
 
-/* --- counts ----------------------------------------------------------------- */
-
 /* The first event whose list is known. */
 static uint64_t
 first_of(const struct replay *r)
@@ -484,8 +473,6 @@ replay_lacks_counts(const struct node *node)
 	return r != NULL && !r->counts && counting_is_on(r->keeper) &&
 	    r->seq > first_of(r);
 }
-
-/* --- the time line ---------------------------------------------------------- */
 
 static void
 set_reason(struct replay *r)
@@ -762,8 +749,6 @@ replay_ask(struct node *node, const struct wire_replay *ask, char *why,
 	replay_source(r->keeper, mono_ms(mono_now()));
 	return 0;
 }
-
-/* --- the node --------------------------------------------------------------- */
 
 void
 replay_stat(const struct keeper *k, uint64_t n[WIRE_STATS_COUNT])

@@ -64,8 +64,6 @@ static const char app_names[SELF_APPS][5] = {
 	[SELF_LIST] = "LIST",
 };
 
-/* --- records ------------------------------------------------------------ */
-
 /* Local time, as if it were UTC. */
 static int64_t
 time_of_day(void)
@@ -346,8 +344,6 @@ self_watch_app_name(const struct node *node, uint32_t index)
 		return NULL;
 	return app_names[index];
 }
-
-/* --- start and end, numbers --------------------------------------------- */
 
 void
 self_watch_init(struct node *node)

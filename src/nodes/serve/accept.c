@@ -1,7 +1,7 @@
 /*
- * Not by libuv's accept, which closes connections without a word when it is out
- * of descriptors.  A page that cannot be served is told why in one ERR, for
- * which a fresh socket always has room.
+ * Not libuv's accept, which closes connections silently without descriptors.
+ * A page that cannot be served gets one ERR, for which a fresh socket has
+ * room.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,8 +18,6 @@
 #define PAUSE_MS 50
 #define HELLO_MS 250		/* without a hello for so long, a page may lose its place */
 #define RETRY_MS 1000
-
-/* --- refusing ------------------------------------------------------- */
 
 static void
 refuse(int fd, enum wire_error code, const char *text)
@@ -57,8 +55,6 @@ refuse_next(struct serve *s)
 	s->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	return fd >= 0;
 }
-
-/* --- places ------------------------------------------------------------- */
 
 /* The page that has been idle for longest, if it is too long; or NULL. */
 static struct conn *
@@ -109,8 +105,6 @@ refuse_page(struct node *node, const struct peer *peer)
 	return full;
 }
 
-/* --- strangers ---------------------------------------------------------- */
-
 static unsigned
 strangers_of(const struct serve *s, uid_t uid)
 {
@@ -143,9 +137,9 @@ oldest_stranger(const struct serve *s, bool most)
 }
 
 /*
- * True if a page of that user may come in.  *leaves: the stranger that loses
- * its place for it, or NULL: at once one of a user who has more of them, else
- * the oldest one after HELLO_MS.
+ * A page of that user may come in. *leaves: the stranger that makes place, or
+ * NULL: at once one of a user with more of them, else the oldest after
+ * HELLO_MS.
  */
 static bool
 has_place(const struct serve *s, uid_t uid, struct conn **leaves)
@@ -164,9 +158,6 @@ has_place(const struct serve *s, uid_t uid, struct conn **leaves)
 	*leaves = c;
 	return true;
 }
-
-
-/* --- coming in ---------------------------------------------------------- */
 
 static struct conn *
 conn_new(struct node *node, const struct peer *peer)
@@ -229,11 +220,9 @@ serve_add(struct node *node, int fd)
 	return 0;
 }
 
-/* --- the door ----------------------------------------------------------- */
-
 /*
- * Connections are accepted to know their users, who then take turns: the queue
- * of the socket may be full of one user's.
+ * Connections are accepted to know their users, who take turns: the queue may
+ * be full of one user's.
  */
 
 static void
@@ -394,8 +383,6 @@ on_resume(uv_timer_t *resume)
 	uv_poll_start(&s->listener, UV_READABLE, on_listener);
 	on_listener(&s->listener, 0, UV_READABLE);
 }
-
-/* --- the listener ------------------------------------------------------- */
 
 int
 serve_listen_fd(struct node *node, int fd, const char *path, bool inherited)

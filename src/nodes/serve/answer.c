@@ -442,8 +442,6 @@ answer_replay(struct conn *c, const struct wire_msg *m)
 	    WIRE_E_INTERNAL, why);
 }
 
-/* --- recordings ------------------------------------------------------------- */
-
 /* The file that the page has offered; negative after an error was sent. */
 static int
 claim_file(struct conn *c, const struct wire_msg *m)

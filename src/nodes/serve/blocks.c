@@ -4,8 +4,6 @@
 #include "../keeper/node.h"
 #include "answer.h"
 
-/* --- SNAP --------------------------------------------------------------- */
-
 static void
 rec_of(const struct blk *b, struct rec *rec)
 {
@@ -80,8 +78,6 @@ answer_snap(struct conn *c, const struct wire_msg *m)
 	p->now_ms = keeper_now_ms(k);
 	conn_reply(c, &reply);
 }
-
-/* --- WINDOW -------------------------------------------------------------- */
 
 /* Number of a requester among those of the rows, from 1 on; 0 none. */
 static size_t

@@ -1,8 +1,7 @@
 /*
- * All of it is done by the loop's thread.  Pieces are small, and on a disk of
- * this machine they go no further than the kernel's memory; with a folder
- * behind a network, a close may make the loop wait, as the manual says.  The
- * folder is read in turns, for there may be many files.
+ * On the loop's thread: pieces are small, and stay in the kernel's memory;
+ * with a network's folder a close may wait, as the manual says.  The folder is
+ * read in turns.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,8 +13,6 @@
 
 #define TURN_MS 2		/* of reading the folder: as of visits to targets */
 #define REQUEST_TURNS 10	/* at once, for a request that needs it */
-
-/* --- the spool ---------------------------------------------------------- */
 
 static void
 on_idle(uv_idle_t *idle)
@@ -151,8 +148,6 @@ listings_close(struct node *node)
 	l->has_idle = false;
 }
 
-/* --- LPUT --------------------------------------------------------------- */
-
 static enum wire_error
 code_of(int err)
 {
@@ -224,8 +219,6 @@ answer_lput(struct conn *c, const struct wire_msg *m)
 	node->serve->listings.stored++;
 	print_listing(node, ack.entry);
 }
-
-/* --- LISTINGS, LGET ------------------------------------------------------- */
 
 static bool
 is_for(const void *arg, const struct spool_entry *e)

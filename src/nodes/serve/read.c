@@ -1,15 +1,13 @@
 /*
  * READ: records of a stream, by batches of the digest and from the queue.
  *
- * An answer looks at READ_SCAN records, and may be shorter than what was asked
- * for; it says where it ends.
+ * An answer looks at READ_SCAN records, may be shorter than asked for, and
+ * says where it ends.
  *
- * Pairs that cancel each other within an answer are left out and counted: an
- * allocation and the free of the same block with no other record of that block
- * between them.  The keeper's list does the same, batch by batch, and knows
- * which allocations have replaced a block: these stay, because the page's list
- * has that block.  Frees by realloc stay, for the undo of a failed realloc has
- * to find what it undoes.
+ * Cancelling pairs within an answer are left out and counted: an allocation
+ * and its free without another record of the block between.  The keeper's list
+ * does the same by batch: allocations that replaced a block stay, for the
+ * page's list has that block.  Frees by realloc stay, for an undo.
  */
 #include <string.h>
 
@@ -33,7 +31,6 @@ has_key(const void *of, uint32_t number, const void *key)
 	return key_of(&entry[number].rec) == *(const uint64_t *)key;
 }
 
-/* Removes the pending allocation of that block; its entry, or -1. */
 static int64_t
 take_pending(struct pairs *p, const struct rec *rec)
 {

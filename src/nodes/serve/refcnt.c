@@ -1,6 +1,6 @@
 /*
- * COUNT, TOUCHES and MEMORY: references to pages.  A move of pages takes long, and
- * so may reading the machine's nodes: a worker does it.
+ * COUNT, TOUCHES and MEMORY.  Moving pages and reading the machine's nodes
+ * take long: a worker does it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,8 +16,6 @@
 _Static_assert(WIRE_TOUCH_BYTES <= sizeof ((struct answer_scratch *)NULL)->bytes,
     "rows of TOUCHED");
 _Static_assert(WIRE_MEMORY_NODES >= REFCNT_NODES, "nodes of MEMORIES");
-
-/* --- COUNT ----------------------------------------------------------------------- */
 
 static void
 refuse(struct conn *c, uint32_t request, int err, const char *why)
@@ -55,7 +53,6 @@ may_work(struct conn *c, const struct wire_msg *q)
 	return false;
 }
 
-/* Pages to be moved, from the request to its answer. */
 struct moving {
 	uv_work_t work;
 	struct node *node;
@@ -167,8 +164,6 @@ answer_count(struct conn *c, const struct wire_msg *q)
 	conn_reply(c, &reply);
 }
 
-/* --- TOUCHES ----------------------------------------------------------------------- */
-
 /* Frames are the kernel's secret before users without privileges (proc_pid_pagemap(5)). */
 static void
 hide_frames(const struct conn *c, struct refcnt_page *page, size_t n)
@@ -276,8 +271,6 @@ answer_touches(struct conn *c, const struct wire_msg *q)
 	    &t->nranges);
 	conn_reply(c, &reply);
 }
-
-/* --- MEMORY ------------------------------------------------------------------------ */
 
 /* The machine's nodes, from the request to its answer: it reads many files. */
 struct surveying {

@@ -63,8 +63,6 @@ conn_close(struct conn *c)
 	node_check_done(node);
 }
 
-/* --- replies ------------------------------------------------------------ */
-
 static size_t
 queued(const struct conn *c)
 {
@@ -188,8 +186,6 @@ conn_fail(struct conn *c, uint32_t request, enum wire_error code,
 	if (!c->closed && queued(c) == 0)
 		conn_close(c);
 }
-
-/* --- requests ----------------------------------------------------------- */
 
 static void
 serve_frame(struct conn *c, const uint8_t *map, size_t len)
@@ -321,12 +317,9 @@ serve_requests(struct conn *c)
 	turn.conn = NULL;
 }
 
-/* --- all connections --------------------------------------------------- */
-
 /*
- * Counted in seconds of this process, which may have been stopped itself.  A page
- * that was stopped in the middle of a snapshot connects again, unless it was
- * passed with --fd and cannot.
+ * Counted in seconds of this process, which may have been stopped.  A page
+ * stopped amid a snapshot connects again, unless it came by --fd.
  */
 static bool
 takes_nothing(struct conn *c)

@@ -106,10 +106,7 @@ struct lookup_reader {
 	bool working;
 };
 
-/*
- * FRAME requests: one at a time for each page, because each takes a reader and
- * time.
- */
+/* FRAME requests: one at a time for each page, for each takes a reader and time. */
 struct lookup {
 	char program[PATH_MAX];		/* the reader; "" none */
 	struct lookup_reader reader[LOOKUP_READERS];
@@ -160,15 +157,12 @@ void accept_close(struct node *);
 
 /* Listens for pages at the path.  The socket is removed by serve_close(). */
 int serve_listen(struct node *, const char *path);
-/*
- * The same with a bound socket; owns fd, also on failure.  inherited: it listens
- * already, and stays where it is.
- */
+/* With a bound socket; owns fd, also on failure. inherited: it listens, and stays. */
 int serve_listen_fd(struct node *, int fd, const char *path, bool inherited);
 
 /*
- * Serves the page at the connected descriptor; owns it unless this fails.  It is
- * no failure to refuse the page, which is told why.
+ * Serves a connected page; owns fd unless this fails.  Refusing it, with a
+ * reason, is no failure.
  */
 int serve_add(struct node *, int fd);
 
@@ -194,10 +188,9 @@ void conn_fail(struct conn *, uint32_t request, enum wire_error,
 /* --- greeting.c -------------------------------------------------------- */
 
 /*
- * Names a page in safe text, for listings and logs: "0590 linac-a, anna" on
- * this machine, "0A12 gw-2, anna from 192.0.2.7" if its key is bound to that
- * number, else "anna from 192.0.2.7, says 0A12 gw-2".  Returns out, of
- * SERVE_ORIGIN_MAX bytes.
+ * A page as safe text: "0590 linac-a, anna" here, "0A12 gw-2, anna from
+ * 192.0.2.7" if its key has that number, else "anna from 192.0.2.7, says 0A12
+ * gw-2".  Returns out, SERVE_ORIGIN_MAX bytes.
  */
 const char *conn_origin(const struct conn *, char *out, size_t cap);
 

@@ -1,6 +1,6 @@
 /*
- * STRESS: the kernel's counts, as the node has read them for all pages.
- * KERNEL_MEMORY: the kernel's own memory by call site or slab cache, read by a worker.
+ * STRESS: the kernel's counts, read for all pages.  KERNEL_MEMORY: by call
+ * site or slab cache, by a worker.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +14,6 @@
 
 _Static_assert(WIRE_STRESS_SIZE == STRESS_PACKED_MAX, "a sample fits");
 
-/* The sentences of stress_why(). */
 static size_t
 put_sentences(struct wire_text out[WIRE_STRESS_WHY], const char *why)
 {
@@ -108,8 +107,6 @@ answer_stress(struct conn *c, const struct wire_msg *m)
 	}
 	begin_wait(c, m->id, m->stress.wait_ms);
 }
-
-/* --- KERNEL_MEMORY ----------------------------------------------------------------- */
 
 /* A request for a table; lives until it is answered. */
 struct kernel_reading {

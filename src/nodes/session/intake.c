@@ -1,22 +1,17 @@
 /*
- * Blocks and records, from the link into the list.
+ * Blocks and records, from the link into the list: while loading, SNAPs and
+ * READs side by side; merge.h says which records apply.  Later READs leave out
+ * pairs, and follow each other until caught up or worked long enough.
  *
- * While loading, SNAPs and READs run side by side, each followed by the next
- * when its reply is in; merge.h says which records apply. Later READs leave out
- * cancelled pairs. Within a cycle they follow each other until the reader has
- * caught up or has worked long enough.
- *
- * Only the reply says where a READ ends. But a busy node answers late, so while
- * replies come back full of records that do not cancel, READ_WINDOW of them are
- * sent ahead, each from where its predecessor ends if that is full again. A
- * reply that begins elsewhere than at the cursor is dropped and read again.
+ * Only the reply says where a READ ends.  But a busy node answers late, so
+ * while replies are full of records that do not cancel, READ_WINDOW are sent
+ * ahead, each from where its predecessor ends if full.  A reply that begins
+ * elsewhere is dropped and read again.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "state.h"
-
-/* --- decoding ----------------------------------------------------------- */
 
 unsigned
 intake_record_size(const struct nodes_session *s)
@@ -57,7 +52,6 @@ intake_decode_block(const struct nodes_session *s, const uint8_t *p,
 	return 0;
 }
 
-/* Records of one reply, made ready for the list. */
 struct decoded {
 	struct rec rec[WIRE_READ_MAX];
 	uint64_t seq[WIRE_READ_MAX];
@@ -117,8 +111,6 @@ decode_batch(struct nodes_session *s, const struct wire_data *data,
 	}
 	return bad;
 }
-
-/* --- lists -------------------------------------------------------------- */
 
 #define REMEMBERED (1u << 17)	/* freed blocks: more than in a cycle */
 #define MOVES (1u << 16)	/* blocks moved by realloc, likewise */
@@ -237,11 +229,9 @@ publish_build(struct nodes_session *s)
 
 static void ask_part(struct nodes_session *, bool from_start, uint64_t after);
 
-/* --- completing a list -------------------------------------------------- */
-
 /*
- * Records between the parts were lost. The parts are shown without reading on,
- * which would keep blocks that were freed in the gap.
+ * Records between the parts were lost.  The parts are shown without reading
+ * on, which would keep blocks freed in the gap.
  */
 static void
 settle_torn(struct nodes_session *s)
@@ -361,8 +351,6 @@ intake_sample(struct nodes_session *s, uint64_t period)
 	else
 		s->intake.retake = true;
 }
-
-/* --- the snapshot ------------------------------------------------------- */
 
 static void
 put_blocks(struct nodes_session *s, const struct wire_part *part)
@@ -545,8 +533,6 @@ intake_fini(struct nodes_session *s)
 	s->intake.list = NULL;
 	merge_fini(&s->intake.merge);
 }
-
-/* --- records ------------------------------------------------------------ */
 
 /* Notes type codes that are neither in the table nor requested before. */
 static bool

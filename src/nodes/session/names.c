@@ -1,6 +1,6 @@
 /*
- * Three caches, each with at most one request on its way. Unknown names are
- * requested, and a page that draws at 15 Hz finds them later.
+ * Three caches, each with one request at most.  Unknown names are found later
+ * by a page that draws at 15 Hz.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,8 +13,6 @@
 #define FETCH_AGAIN_MS 2000	/* between two requests while a debug file is downloaded */
 #define FETCH_STALE_MS 10000	/* a download without news for so long is not shown */
 #define THREAD_STALE_MS 5000	/* threads rename themselves */
-
-/* --- copies ------------------------------------------------------------- */
 
 struct stream_site *
 nodes_stack_copy(const struct stream_site *stack)
@@ -67,8 +65,6 @@ nodes_words_copy(const struct wire_words *words)
 	move_text(&to, &copy->type);
 	return copy;
 }
-
-/* --- look-up ------------------------------------------------------------ */
 
 static const struct answers_entry *
 get_name(struct names *nm, enum names_kind kind, uint64_t key)
@@ -335,8 +331,6 @@ follow_fetch(struct names *nm)
 	nm->news(nm->arg);
 }
 
-/* --- requests ----------------------------------------------------------- */
-
 static const struct kind {
 	size_t keep;			/* entries at most */
 	enum wire_type reply;
@@ -406,8 +400,6 @@ names_send(struct names *nm)
 	nm->changes++;
 	nm->news(nm->arg);
 }
-
-/* --- life --------------------------------------------------------------- */
 
 int
 names_init(struct names *nm, struct nodes_link *link, nodes_news_cb news,

@@ -35,8 +35,6 @@ session_say(struct nodes_session *s, const char *fmt, ...)
 	s->texts.said_for = SAID_FOR;
 }
 
-/* --- requests ----------------------------------------------------------- */
-
 static const struct {
 	void (*answered)(struct nodes_session *, const struct wire_msg *);
 	void (*lost)(struct nodes_session *, int err);
@@ -105,8 +103,6 @@ session_set_step(struct nodes_session *s, enum session_step step, unsigned retry
 	s->step = step;
 	s->retry_in = retry_in;
 }
-
-/* --- index ---------------------------------------------------------- */
 
 static void
 take_named(struct nodes_session *s, const struct wire_named *named)
@@ -200,8 +196,6 @@ session_resolve(struct nodes_session *s)
 }
 
 #define NO_SUCH "no such "	/* a node's sentence without more to say */
-
-/* --- refusals and ends -------------------------------------------------- */
 
 /* text: the node's sentence. */
 static void
@@ -307,8 +301,6 @@ session_drained(struct nodes_session *s)
 	if (s->choice.open_for > 0 && !session_is_resolving(s))
 		choose_ask(s);
 }
-
-/* --- cycles ------------------------------------------------------------- */
 
 /* A node that is stopped or overloaded keeps the link open and is silent. */
 static void
@@ -420,8 +412,6 @@ nodes_session_cycle(struct nodes_session *s)
 		names_send(&s->names);
 	s->clock.cycle_ns += mono_diff_ns(mono_now(), begin);
 }
-
-/* --- life ----------------------------------------------------------- */
 
 /* Sets all that belongs to a stream to its initial state. */
 static int

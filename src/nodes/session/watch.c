@@ -3,8 +3,6 @@
 
 #include "state.h"
 
-/* --- blocks at the address -------------------------------------------- */
-
 /* Adds one at the end; the oldest is dropped if there is no room. */
 static struct nodes_life *
 add_life(struct nodes_lives *l)
@@ -88,8 +86,6 @@ undo_end(struct nodes_lives *l)
 	    last->end.type == TYPE_BY_REALLOC)
 		last->ended = false;
 }
-
-/* --- the watched block -------------------------------------------------- */
 
 void
 nodes_session_watch(struct nodes_session *s, unsigned layer,

@@ -1,15 +1,14 @@
 /*
- * Window mode: when too many records come, the node is asked in each cycle for
- * the visible rows and all totals instead. Its list has everything.
+ * With too many records, the node is asked for visible rows and all totals;
+ * its list has everything.
  *
- * A window begins when a cycle brings more than MANY records, or when records
- * were overwritten unread. It ends when the node has had few records left after
- * cancellation for a second: then the list is taken, and the window lasts until
- * that is whole. Only records are counted, so slow and fast machines behave
- * the same.
+ * A window begins when a cycle brings more than MANY records, or some were
+ * overwritten unread.  It ends after a second of few uncancelled records: the
+ * list is taken, and the window lasts until it is whole.  Only records are
+ * counted: slow and fast machines behave the same.
  *
- * A list of more than LARGE blocks stays a window: taking and sorting it would
- * cost seconds and a gigabyte.
+ * More than LARGE blocks stay a window: a list would cost seconds and a
+ * gigabyte.
  */
 #include <string.h>
 
@@ -53,8 +52,6 @@ window_large(struct nodes_session *s, uint64_t blocks)
 {
 	return blocks > LARGE && window_overrun(s);
 }
-
-/* --- what is held ------------------------------------------------------- */
 
 /* Replaces the shown list by a window. */
 static int
@@ -183,8 +180,6 @@ is_held(const struct nodes_session *s)
 	return from >= w->held.offset && end <= w->held.offset + w->held.n;
 }
 
-/* --- replies ------------------------------------------------------------ */
-
 void
 window_pass(struct nodes_session *s, uint64_t next, uint64_t lost)
 {
@@ -299,8 +294,6 @@ answered_rows(struct nodes_session *s, const struct wire_msg *msg)
 	session_measure(s);
 	s->news(s->arg);
 }
-
-/* --- requests ----------------------------------------------------------- */
 
 /* Requests the visible rows, and as many before and behind for scrolling. */
 static void

@@ -15,8 +15,6 @@
 #define MAGIC "pagek-listing 1"
 #define SUM_DIGITS BASE16_ENCODE_LENGTH(WIRE_SHA256)
 
-/* --- names -------------------------------------------------------------- */
-
 bool
 spool_name_ok(const char *text, size_t len)
 {
@@ -58,8 +56,6 @@ spool_file_parse(const char *file, char name[SPOOL_NAME], unsigned *part,
 	spool_file_name(again, name, *part, *writing);
 	return strcmp(again, file) == 0;
 }
-
-/* --- the header --------------------------------------------------------- */
 
 static void
 format_time(char *out, size_t cap, int64_t wall_ms)
@@ -210,8 +206,6 @@ spool_head_parse(const char *bytes, size_t len, struct spool_head *out)
 	*out = h;
 	return lines.at - bytes;
 }
-
-/* --- files -------------------------------------------------------------- */
 
 static int
 check_file(int fd, const char *name, unsigned part, bool writing,

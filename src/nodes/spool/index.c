@@ -13,8 +13,6 @@
 #define FRESH_S 2
 #define TURN_FILES 32		/* at least, however long they take */
 
-/* --- names -------------------------------------------------------------- */
-
 static void
 note_name(struct spool *s, const char *name)
 {
@@ -61,8 +59,6 @@ spool_skip_names(struct spool *s, unsigned n)
 	s->last_number = n < NUMBER_MAX - s->last_number ?
 	    s->last_number + n : NUMBER_MAX;
 }
-
-/* --- entries ------------------------------------------------------------ */
 
 static size_t
 place_of(const struct spool *s, const char *name)
@@ -180,8 +176,6 @@ spool_entry_wait(const struct spool *s, struct spool_entry *e)
 	    mono_ms(mono_now()) + s->patience_ms;
 }
 
-/* --- room --------------------------------------------------------------- */
-
 uint64_t
 spool_part_room(uint32_t bytes)
 {
@@ -221,8 +215,6 @@ spool_taken(const struct spool *s, const struct spool_entry *but,
 	}
 	return taken;
 }
-
-/* --- the folder --------------------------------------------------------- */
 
 /* Adds a new file.  Ignores invalid ones: they are not ours, or just begun. */
 static int

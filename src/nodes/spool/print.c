@@ -113,8 +113,6 @@ on_lp_exit(uv_process_t *process, int64_t status, int sig)
 	uv_close((uv_handle_t *)process, on_closed);
 }
 
-/* --- bytes for lp ------------------------------------------------------- */
-
 static void feed(struct print *);
 
 /* May be called after the pipe was closed, even as a success: the spool may be gone. */
@@ -208,8 +206,6 @@ feed_head(struct print *p, const struct spool_entry *e)
 	    "listing %s from %s\n%s\n\n", e->name, e->origin, e->title);
 	write_safe(p, len);
 }
-
-/* --- lp ----------------------------------------------------------------- */
 
 static int
 start_lp(struct print *p, const struct spool_entry *e)

@@ -13,8 +13,6 @@
 #define FOLDER_MODE 0700
 #define REFRESH_MS 1000
 
-/* --- the folder --------------------------------------------------------- */
-
 int
 spool_path(bool system, char out[SPOOL_PATH])
 {
@@ -151,8 +149,6 @@ spool_arriving(const struct spool *s)
 {
 	return s->narrivals;
 }
-
-/* --- reading ------------------------------------------------------------ */
 
 void
 spool_refresh(struct spool *s)

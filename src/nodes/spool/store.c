@@ -1,6 +1,6 @@
 /*
- * A part is written under a name of its own and renamed when all of it is there
- * and its sum is right, so no reader finds half of one.
+ * A part is renamed when it is whole and its sum is right: no reader finds
+ * half of one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -59,8 +59,6 @@ fail_disk(const struct why *why, int err)
 	    "the node cannot store it: %s", strerror(-err));
 }
 
-/* --- ends --------------------------------------------------------------- */
-
 static void
 arrival_free(struct spool *s, struct arrival *a)
 {
@@ -103,8 +101,6 @@ spool_conn_closed(struct spool *s, uint64_t conn)
 			end_arrival(s, a);
 	}
 }
-
-/* --- quotas ------------------------------------------------------------- */
 
 static int
 fail_quota(const struct why *why, const char *who, uint64_t max)
@@ -149,8 +145,6 @@ room_wanted(const struct wire_lput *l)
 		return spool_part_room(l->total);
 	return (uint64_t)(l->parts - 1) * WIRE_LISTING_PART + SPOOL_UNIT;
 }
-
-/* --- files -------------------------------------------------------------- */
 
 static bool
 exists(const struct spool *s, const char *name, unsigned part)
@@ -251,8 +245,6 @@ finish_part(struct spool *s, struct arrival *a, const struct wire_lput *l,
 	a->taken += spool_part_room(l->total);
 	return 0;
 }
-
-/* --- beginnings --------------------------------------------------------- */
 
 static int
 check_many(const struct spool *s, uint64_t conn, const struct why *why)

@@ -1,7 +1,6 @@
 /*
- * Viewers that wait: for a time, or until the kernel tells that tasks wait for
- * memory.  The trigger is polled while somebody waits, and not again before the
- * viewers that it has woken were told.
+ * For a time, or until tasks wait for memory.  The trigger is polled while
+ * somebody waits, not before woken viewers were told.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,8 +19,6 @@ struct node_stress_trigger {
 static const struct {
 	uint64_t wait, window;
 } triggers[] = { { 50000, 500000 }, { 200000, 2000000 } };
-
-/* --- waits -------------------------------------------------------------------- */
 
 static void set_timer(struct node *);
 
@@ -67,8 +64,6 @@ node_stress_end_wait(struct node *node, struct node_stress_wait *w)
 		TAILQ_REMOVE(&node->stress->waits, w, link);
 	w->waits = false;
 }
-
-/* --- the trigger ---------------------------------------------------------------- */
 
 static void
 free_trigger(uv_handle_t *handle)
@@ -166,8 +161,6 @@ node_stress_begin_wait(struct node *node, struct node_stress_wait *w, uint32_t m
 	}
 	set_timer(node);
 }
-
-/* --- the room ------------------------------------------------------------------- */
 
 void
 node_stress_init(struct node *node)

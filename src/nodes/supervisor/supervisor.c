@@ -49,8 +49,6 @@ struct store {
 	size_t names;			/* bytes of all names, with a separator each */
 };
 
-/* --- the store ------------------------------------------------------------- */
-
 /* Areas that the target itself has cannot be mapped for writing. */
 static unsigned
 list_area(int fd)
@@ -113,8 +111,8 @@ store_drop(struct store *s, const char *name)
 }
 
 /*
- * Tells the targets that their areas have no keeper.  Runs in a process of its own, because the node may have
- * died of these areas.
+ * Tells the targets that their areas have no keeper.  In its own process: the
+ * node may have died of these areas.
  */
 static _Noreturn void
 abandon_areas(const struct store *s)
@@ -243,8 +241,8 @@ set_environment(const struct store *s)
 }
 
 /*
- * In a child: puts all descriptors from INHERITED_FIRST on and says so in the
- * environment.  Returns the number of `fd`, which comes after them, or -1.
+ * In a child: puts descriptors from INHERITED_FIRST on, and says so in the
+ * environment.  The number of `fd` after them, or -1.
  */
 static int
 store_pass(struct store *s, int fd)
@@ -273,8 +271,6 @@ static struct supervisor {
 	unsigned deaths;
 	bool dropped;			/* the store, since the last storm of deaths */
 } sup;
-
-/* --- messages of the child ---------------------------------------------- */
 
 struct message {
 	char text[FDSTORE_MESSAGE + 1];
@@ -424,8 +420,6 @@ read_messages(void)
 		close_channel();
 }
 
-/* --- a child ------------------------------------------------------------ */
-
 static int
 make_channel(int fds[2])
 {
@@ -486,7 +480,6 @@ say(const char *what)
 	fdstore_say(&sup.above, line);
 }
 
-/* Counts a death; true: there were too many within the window. */
 static bool
 is_storm(void)
 {

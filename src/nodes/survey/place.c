@@ -8,8 +8,6 @@
 
 #define NODE_INDEX UINT32_MAX
 
-/* --- its state ---------------------------------------------------------- */
-
 static bool
 is_down(enum nodes_how how)
 {
@@ -87,8 +85,6 @@ judge(struct survey_place *p)
 	}
 	set_how(p, how, since);
 }
-
-/* --- tries -------------------------------------------------------------- */
 
 static void
 wait_for_next_try(struct survey_place *p)
@@ -192,8 +188,6 @@ survey_place_open(struct survey_place *p)
 	p->trip_us = -1;
 	judge(p);
 }
-
-/* --- rounds ------------------------------------------------------------- */
 
 static void
 on_stat(void *arg, int err, const struct wire_msg *msg)
@@ -304,8 +298,6 @@ survey_place_retry(struct survey_place *p)
 	p->tries = 0;
 	p->due = 0;
 }
-
-/* --- the place ---------------------------------------------------------- */
 
 void
 survey_place_name(struct survey_place *p, const struct nodes_entry *e)

@@ -21,8 +21,6 @@ struct nodes_survey {
 	size_t n;
 };
 
-/* --- the table ---------------------------------------------------------- */
-
 static bool
 same_place(const struct nodes_entry *a, const struct nodes_entry *b)
 {
@@ -159,8 +157,6 @@ read_table(struct nodes_survey *s)
 	return 0;
 }
 
-/* --- turns -------------------------------------------------------------- */
-
 /* Number of places of a kind with a link, and of those that connect. */
 static size_t
 count_open(const struct nodes_survey *s, bool far, size_t *connecting)
@@ -255,8 +251,6 @@ on_tick(uv_timer_t *timer)
 	give_turns(s, false);
 	give_turns(s, true);
 }
-
-/* --- life --------------------------------------------------------------- */
 
 static void
 on_closed(uv_handle_t *handle)

@@ -18,8 +18,6 @@
 /* Memory opened more often without a commit may be what the node died of. */
 #define OPENS_MAX 2
 
-/* --- a target's descriptors --------------------------------------------- */
-
 /* Is it a target's memory?  Areas have the same name, and their own seals and sizes. */
 static bool
 is_memory(const struct fdstore_entry *e)
@@ -228,11 +226,9 @@ put_back_sites(struct node *node, struct takeover_sites *ts)
 	takeover_sites_unref(ts);
 }
 
-/* --- a target ----------------------------------------------------------- */
-
 /*
- * Opens the pidfd, or leaves -1 if the process has ended.  An error if that is
- * not known, for a live process must not be reported as ended.
+ * The pidfd, or -1: ended.  An error if unknown, for a live process must not
+ * be reported as ended.
  */
 static int
 find_process(struct keeper *k)

@@ -1,7 +1,4 @@
-/*
- * Named marks of the stream.  They are asked for when somebody wants them, and
- * every answer has all of them.
- */
+/* Asked for when somebody wants them; every answer has all. */
 #include <errno.h>
 #include <string.h>
 

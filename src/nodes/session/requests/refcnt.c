@@ -1,8 +1,7 @@
 /*
- * References to pages: what the node counts, its ranges, and the memory of its
- * machine.  A copy comes in portions.  When a period ends between two of them, or there
- * are other ranges, the copy is asked for again, a few times: periods may be shorter
- * than a copy takes.
+ * A copy comes in portions.  When a period ends between two, or ranges change,
+ * it is asked for again, a few times: periods may be shorter than a copy
+ * takes.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,8 +16,6 @@
 
 _Static_assert(WIRE_TOUCH_COUNTERS == REFCNT_COUNTERS &&
     WIRE_TOUCH_ROW(3) == REFCNT_ROW_SIZE(3), "rows of TOUCHED");
-
-/* --- a copy of the counts --------------------------------------------------- */
 
 static int
 send_touches(struct nodes_session *s)
@@ -147,8 +144,6 @@ take_copy(struct session_refcnt *t, const struct wire_touched *m)
 	t->cap = t->ranges_cap = 0;
 }
 
-/* --- refusals ---------------------------------------------------------------- */
-
 static int
 error_of(uint32_t code)
 {
@@ -222,8 +217,6 @@ answered_touches(struct nodes_session *s, const struct wire_msg *msg)
 	s->news(s->arg);
 }
 
-/* --- ranges on and off, moves ----------------------------------------------------- */
-
 static int
 send_count(struct nodes_session *s, struct wire_count *q)
 {
@@ -289,8 +282,6 @@ nodes_session_move(struct nodes_session *s, uint64_t vaddr, uint64_t len,
 	    .action = WIRE_COUNT_MOVE, .node = node });
 }
 
-/* --- the machine's memory ------------------------------------------------------ */
-
 void
 answered_memory(struct nodes_session *s, const struct wire_msg *msg)
 {
@@ -342,8 +333,6 @@ nodes_session_ask_memory(struct nodes_session *s, const char *nodes)
 	s->memory.why[0] = '\0';
 	return session_ask(s, SESSION_ASK_MEMORY, &msg);
 }
-
-/* --- life ---------------------------------------------------------------------- */
 
 void
 lost_touches(struct nodes_session *s, int err)

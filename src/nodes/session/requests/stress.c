@@ -1,7 +1,4 @@
-/*
- * Heap stress of the node's machine, whose totals continue after a restart of the node,
- * and tables of the kernel's own memory.
- */
+/* Totals go on after a restart of the node; tables are the kernel's own memory. */
 #include <errno.h>
 #include <string.h>
 
@@ -111,8 +108,6 @@ nodes_session_ask_stress(struct nodes_session *s, uint32_t wait_ms)
 		return -EBUSY;
 	return session_ask(s, SESSION_ASK_STRESS, &msg);
 }
-
-/* --- memory of the kernel itself ------------------------------------------------- */
 
 static void
 fail_memory(struct session_kernel_memory *k, int err, const char *why)
