@@ -94,6 +94,7 @@ note_used(struct slab *s, uint32_t n)
 		continue;
 }
 
+/* NULL: none is free, or out of memory. */
 static struct thread_slot *
 take_slot(void)
 {

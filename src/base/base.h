@@ -60,8 +60,6 @@
 	} while (0)
 #define BASE_HUGE ((size_t)2 << 20)	/* bytes of a huge page */
 
-/* --- clocks and threads --------------------------------------------------- */
-
 struct mono {
 	int64_t ns;
 };
@@ -80,8 +78,6 @@ int64_t base_wall_ns(void);
 
 /* Starts a detached thread with 64 KiB of stack and all signals blocked. */
 int base_thread_start(void *(*run)(void *), void *arg);
-
-/* --- bytes, arrays, buffers ----------------------------------------------- */
 
 /* The low `bytes` bytes of v, the lowest first, written and read. */
 static inline void

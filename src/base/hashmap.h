@@ -54,8 +54,6 @@ hash_of_key(uint64_t key)
 /* FNV-1a, the same in every run; an index takes hash_of_key() of it. */
 uint64_t hash_of_bytes(uint64_t seed, const void *bytes, size_t len);
 
-/* --- index ---------------------------------------------------------------- */
-
 /* Empty when all zeros. */
 struct hashindex {
 	struct hashindex_slot {
@@ -104,8 +102,6 @@ void hashindex_clear(struct hashindex *);
 /* Frees the memory and leaves it empty. */
 void hashindex_fini(struct hashindex *);
 size_t hashindex_memory(const struct hashindex *);
-
-/* --- map ------------------------------------------------------------------ */
 
 /* Empty when all zeros but for the size. */
 struct hashmap {
@@ -175,8 +171,6 @@ hashmap_add(struct hashmap *m, uint64_t key)
 
 /* Removes the item at that place.  The last item takes the place. */
 void hashmap_remove(struct hashmap *, size_t at);
-
-/* --- interned texts -------------------------------------------------------- */
 
 struct intern_chunk;
 

@@ -234,8 +234,6 @@ struct list_persistent {
 /* Takes the first pieces.  -ENOMEM, -ESTALE when they are not such a list's. */
 int list_persistent_take(struct blklist *);
 
-/* --- a list ----------------------------------------------------------------- */
-
 struct blklist {
 	const struct list_ops *ops;
 	void *impl;			/* the kind's own */

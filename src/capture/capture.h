@@ -108,8 +108,6 @@ struct capture_totals {
 	uint64_t lost[STREAM_CAUSES];	/* events by cause; [0] capture_missing() */
 };
 
-/* --- the writer --------------------------------------------------------- */
-
 struct capture_writer;
 
 struct capture_opts {
@@ -233,8 +231,6 @@ void capture_writer_look(const struct capture_writer *,
  */
 int capture_writer_finish(struct capture_writer *, const char *reason,
     int wait_ms, struct capture_progress *last);
-
-/* --- the reader --------------------------------------------------------- */
 
 struct capture;
 

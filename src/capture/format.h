@@ -91,8 +91,6 @@ size_t pack_shrink(struct pack *, uint8_t *out, size_t cap, const uint8_t *in,
 bool pack_expand(struct pack *, uint8_t *out, size_t len, const uint8_t *in,
     size_t n);
 
-/* --- bytes -------------------------------------------------------------- */
-
 struct bytes {
 	uint8_t *p;
 	size_t n, cap;
@@ -160,8 +158,6 @@ bytes_fini(struct bytes *b)
 	free(b->p);
 	*b = (struct bytes){ .n = 0 };
 }
-
-/* --- cursor ------------------------------------------------------------- */
 
 struct cursor {
 	const uint8_t *p, *end;

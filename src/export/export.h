@@ -108,8 +108,6 @@ struct export_source {
 	void *private;
 };
 
-/* --- sources ---------------------------------------------------------------- */
-
 struct export_caller {
 	uint64_t caller;		/* the key of a hashmap */
 	uint32_t stack;			/* set by export_of_callers() */
@@ -180,8 +178,6 @@ void captured_free(struct captured *);
  * its mapping, or if its file was replaced.
  */
 void export_place_modules(struct export_source *, pid_t);
-
-/* --- writers ---------------------------------------------------------------- */
 
 /* False if this program was built without protobuf-c or zlib. */
 bool export_has_pprof(void);

@@ -127,8 +127,6 @@ int profile_resolve(struct profile *, const struct profile_words *);
 int profile_resolve_some(struct profile *, const struct profile_words *,
     size_t at_most);
 
-/* --- sums -------------------------------------------------------------- */
-
 struct profile_sum {
 	uint64_t blocks;	/* of a sample: weighted */
 	uint64_t bytes;		/* likewise */
@@ -207,8 +205,6 @@ void profile_ranking_keep_order(struct profile_ranking *,
     const struct profile_ranking *);
 /* How many are not in the other ranking. */
 size_t profile_ranking_new_groups(const struct profile_ranking *);
-
-/* --- cells --------------------------------------------------------------- */
 
 /*
  * Cells beside a profile that takes the same blocks in portions. by_caller:
@@ -315,8 +311,6 @@ int profile_stack(struct profile *, uint64_t caller, struct profile_line *out,
 
 /* Sums by enum ring_end of the stacks; [0] those not known yet.  -ENOMEM. */
 int profile_ends(struct profile *, struct profile_sum out[RING_ENDS]);
-
-/* --- call trees ---------------------------------------------------------- */
 
 struct profile_tree_opts {
 	enum profile_measure measure;

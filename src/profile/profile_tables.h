@@ -28,8 +28,6 @@ uint64_t text_hash(uint64_t seed, const char *s);
 /* The part behind the last slash. */
 const char *text_base(const char *path);
 
-/* --- what a profile holds ------------------------------------------------ */
-
 /* Blocks and bytes are in parts: weights of a sample are no whole numbers. */
 #define PROFILE_SHIFT 8
 #define PROFILE_PART (1 << PROFILE_SHIFT)

@@ -5,8 +5,6 @@
 #include "../base/base.h"
 #include "attribution.h"
 
-/* --- the copy ------------------------------------------------------------------ */
-
 static int
 grow(struct refcnt_copy *c, size_t n)
 {
@@ -115,8 +113,6 @@ refcnt_tells_use(const struct refcnt_copy_page *p)
 	return p->source < REFCNT_SOURCES && refcnt_sources[p->source].read;
 }
 
-/* --- blocks ---------------------------------------------------------------------- */
-
 struct summed {
 	uint64_t count;
 	int64_t since_ms, last_ms;
@@ -192,8 +188,6 @@ refcnt_touch_of(const struct refcnt_copy *c, uint64_t addr, uint64_t size,
 	return true;
 }
 
-/* --- how many share a page -------------------------------------------------------- */
-
 /* The block before the one at that offset of the addresses; false: none of the layer. */
 static bool
 block_before(const struct blklist *list, int64_t at, unsigned layer,
@@ -210,8 +204,8 @@ reaches(const struct blk *b, uint64_t from)
 }
 
 /*
- * The offset of the layer's first block at or above an address, among all addresses,
- * and that block; false: there is none.
+ * The layer's first block at or above an address, and its offset among all;
+ * false: none.
  */
 static bool
 block_from(const struct blklist *list, unsigned layer, uint64_t addr, int64_t *at,

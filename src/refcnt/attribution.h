@@ -1,15 +1,14 @@
 /*
  * attribution: which counts of pages belong to which blocks.
  *
- * Counts are of pages.  A block that fills pages has these to itself, and their
- * counts are its own: exact.  Any other block shares its pages with others, and
- * nobody knows which of them was referenced: it shows the count of the pages, and how
- * many blocks share them.  Counts are never divided.
+ * Counts are of pages.  A block that fills pages has their counts to itself:
+ * exact.  Any other shares its pages, and shows their count and how many
+ * blocks share them.  Counts are never divided.
  *
  * Vocabulary
  *	copy	the counts of a target as a reader keeps them, by address.
- *	idle	the time since the last reference; of pages without one, since their
- *		counting began, or since the block was allocated if that was later.
+ *	idle	the time since the last reference; of unreferenced pages since their counting
+ *		began, or the block's allocation if later.
  *	edge	a page that a block shares although it fills others.
  *
  * Example
@@ -79,21 +78,21 @@ struct refcnt_touch {
 };
 
 /*
- * The counts of a block that was allocated at born_ms of the node's clock.  False:
- * its pages, or some of them, are not counted, or only writes to them.
+ * The counts of a block allocated at born_ms of the node's clock.  False:
+ * pages are not counted, or only writes.
  */
 bool refcnt_touch_of(const struct refcnt_copy *, uint64_t addr, uint64_t size,
     int64_t born_ms, struct refcnt_touch *);
 
 /*
- * How many blocks of the layer have bytes in from..to - 1; first, unless NULL: the
- * lowest of them.  The list must be whole.
+ * How many blocks of the layer have bytes in from..to - 1; first, or NULL: the
+ * lowest.  The list is whole.
  */
 size_t refcnt_blocks_on(const struct blklist *, unsigned layer, uint64_t from,
     uint64_t to, struct blk *first);
 /*
- * The same, of the blocks of all but the API's layer, and only where there are none of
- * the API's: these lie in others, and a page's bytes are not to count twice.
+ * Of all layers but the API's, and only without the API's there: these lie in
+ * others, and bytes must not count twice.
  */
 size_t refcnt_blocks_there(const struct blklist *, uint64_t from, uint64_t to,
     struct blk *first);

@@ -1,4 +1,3 @@
-/* Counts of all memory accesses, made by valgrind or QEMU. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -136,8 +135,8 @@ read_line(struct importer *i, const char *line)
 }
 
 /*
- * The next line, without its end.  False at the end of the file.  *good: it is whole,
- * fits and has no zero byte.  *blind: bytes since the last good line, which end it.
+ * False at the file's end. *good: whole, fits, no zero byte. *blind: bytes
+ * since the last good line.
  */
 static bool
 next_line(FILE *f, char line[LINE], bool *good, uint64_t *blind)

@@ -1,9 +1,8 @@
 /*
- * import: counts that another program has made of all memory accesses of a run, and
- * has written as text.  They are exact, and of that run alone.
+ * import: exact counts of a run's memory accesses, as another program's text.
  *
- * Two kinds of lines are read, in any mixture; empty lines, lines that begin with
- * '#', and valgrind's own ("==123== ...") mean nothing:
+ * Two kinds of lines are read, in any mixture; empty lines, lines that begin
+ * with '#', and valgrind's own ("==123== ... mean nothing:
  *
  *	valgrind --tool=lackey --trace-mem=yes
  *		" L 1ffeffe7a0,8", " S ...", " M ...": a load, a store, a load and
@@ -13,8 +12,8 @@
  *		"401000 0 1000 101": page, processor, reads, writes.  The address is
  *		hexadecimal.  A processor is a thread of the program in user mode.
  *
- * Other lines are bad: counted and skipped.  So is a last line that does not end,
- * because its number may be cut.
+ * Other lines are bad: counted and skipped; so is a last line without end,
+ * whose number may be cut.
  *
  * Example
  *	struct refcnt_import how = { .all = true, .now_ms = now };
@@ -48,8 +47,8 @@ struct refcnt_imported {
 #define REFCNT_IMPORT_BLIND (UINT64_C(64) << 20)
 
 /*
- * "-": standard input.  Errors of open(2) and read(2), -ENOMEM.  -EBADMSG: it is no
- * trace, for REFCNT_IMPORT_BLIND bytes in a row have no good line.
+ * "-": standard input.  Errors of open(2) and read(2), -ENOMEM; -EBADMSG: no
+ * good line in REFCNT_IMPORT_BLIND bytes.
  */
 int refcnt_import(struct refcnt *, const char *path, const struct refcnt_import *,
     struct refcnt_imported *);

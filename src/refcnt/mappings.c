@@ -1,4 +1,3 @@
-/* The mappings of a process: /proc/PID/smaps. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,6 @@
 /*
- * refcnt: the counted pages of a target, and their counters.
- *
- * Pages are found by leaf, an aligned group of LEAF pages; the leaves are an array in
- * order of address.  A leaf has a cell for each of its pages that is counted, and
- * none for the others.
+ * Pages are found by leaf, an aligned group of LEAF pages, in an array by
+ * address.  A leaf has a cell for each counted page.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -72,8 +69,6 @@ struct refcnt {
 	int64_t period_ms;
 };
 
-/* --- cells --------------------------------------------------------------------- */
-
 static uint32_t *
 extended_of(const struct refcnt *r, struct cell *c)
 {
@@ -86,7 +81,6 @@ hardware_of(const struct refcnt *r, struct cell *c)
 	return extended_of(r, c) + r->counters;
 }
 
-/* The cell of a page of the leaf, which is counted. */
 static struct cell *
 cell_at(const struct refcnt *r, const struct leaf *l, unsigned page)
 {
@@ -96,7 +90,6 @@ cell_at(const struct refcnt *r, const struct leaf *l, unsigned page)
 	    (size_t)__builtin_popcountll(before) * r->stride);
 }
 
-/* The first leaf of that number or a later one. */
 static size_t
 find_leaf(const struct refcnt *r, uint64_t no)
 {
@@ -117,8 +110,6 @@ find_cell(const struct refcnt *r, uint64_t vaddr)
 		return NULL;
 	return cell_at(r, &r->leaf[i], page % LEAF);
 }
-
-/* --- life ---------------------------------------------------------------------- */
 
 int
 refcnt_new(struct refcnt **out, unsigned nodes, enum refcnt_memory memory)
@@ -180,9 +171,6 @@ refcnt_sums(const struct refcnt *r, struct refcnt_sums *s)
 	pthread_mutex_unlock(r->lock);
 }
 
-/* --- ranges -------------------------------------------------------------------- */
-
-/* Pages first to last of an address space. */
 struct span {
 	uint64_t first, last;
 };
@@ -197,7 +185,6 @@ span_of(struct span *s, uint64_t vaddr, uint64_t len)
 	return 0;
 }
 
-/* The pages of a leaf that are in the span. */
 static uint64_t
 mask_of(const struct span *s, uint64_t no)
 {
@@ -352,7 +339,6 @@ shrink_leaf(struct refcnt *r, struct leaf *l, uint64_t mask)
 {
 	struct leaf kept = { l->no, l->counted & ~mask, l->cells };
 
-	/* Cells move down only, to a place that is free by then. */
 	for (unsigned page = 0; page < LEAF; page++)
 		if (kept.counted >> page & 1)
 			memmove(cell_at(r, &kept, page), cell_at(r, l, page),
@@ -417,8 +403,6 @@ refcnt_counted(const struct refcnt *r, uint64_t vaddr, uint64_t len)
 	return pages;
 }
 
-/* --- counting ------------------------------------------------------------------ */
-
 static void
 add_wide(uint64_t *n, uint64_t more)
 {
@@ -445,9 +429,9 @@ flush_set(const struct refcnt *r, struct cell *c)
 }
 
 /*
- * The hardware counts references to one counter, as if one by one.  After an
- * interrupt all others are 0: then a cycle from one interrupt to the next has
- * always the same length, and gives at most what the counter holds.
+ * References to one counter, as if one by one.  After an interrupt all others
+ * are 0: a cycle to the next has always one length, and gives at most what the
+ * counter holds.
  */
 static void
 count_hardware(const struct refcnt *r, struct cell *c, unsigned i, uint64_t refs)
@@ -564,8 +548,6 @@ refcnt_coarse(struct refcnt *r, uint64_t vaddr)
 	pthread_mutex_unlock(r->lock);
 }
 
-/* --- heat ---------------------------------------------------------------------- */
-
 /* 1 to 9 in proportion, rounded up. */
 static unsigned
 digit_of(uint64_t n, uint64_t hottest)
@@ -619,8 +601,6 @@ refcnt_period(struct refcnt *r, int64_t now_ms)
 	r->period_ms = now_ms;
 	pthread_mutex_unlock(r->lock);
 }
-
-/* --- reading ------------------------------------------------------------------- */
 
 static void
 copy_set(const struct refcnt *r, struct cell *c, enum refcnt_plane plane,
@@ -783,8 +763,6 @@ refcnt_spans(const struct refcnt *r)
 	pthread_mutex_unlock(r->lock);
 	return n;
 }
-
-/* --- on the wire ----------------------------------------------------------------- */
 
 #define COUNTERS_AT REFCNT_ROW_SIZE(0)
 

@@ -1,4 +1,4 @@
-/* pk_refcnt: reads the files of a node.  Stands alone: it becomes a library. */
+/* Stands alone: it becomes a library. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -60,8 +60,6 @@ pk_refcnt_why(void)
 {
 	return why;
 }
-
-/* --- a file ---------------------------------------------------------------------- */
 
 static void
 read_head(pk_rcb *r)
@@ -236,8 +234,6 @@ pk_rcb_unmap(pk_rcb *r)
 	free(r->path);
 	free(r);
 }
-
-/* --- sets ------------------------------------------------------------------------ */
 
 int
 pk_rcb_slot(const pk_rcb *r, int slot, pk_rcb_slot_t *out)
@@ -487,8 +483,6 @@ pk_rcb_get_wide(const pk_rcb *r, int set, pk_refcnt_wide_t *buf)
 	}
 	return 0;
 }
-
-/* --- a process ------------------------------------------------------------------- */
 
 /* Clock ticks from the boot to the start of the process; 0: not known. */
 static uint64_t

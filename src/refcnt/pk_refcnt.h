@@ -1,11 +1,11 @@
 /*
- * pk_refcnt: counters of references to memory pages, as in refcnt(5) of IRIX, under
- * types of Linux.  See refcnt(3) and refcnt(5).
+ * pk_refcnt: counters of references to memory pages, as in refcnt(5) of IRIX,
+ * under types of Linux.  See refcnt(3) and refcnt(5).
  *
  *	cc prog.c $(pkg-config --cflags --libs pagek-refcnt)
  *
- * Functions return a negative errno when they fail; pk_refcnt_why() has a sentence
- * then.  They read files of a node and stop nothing.
+ * Functions return a negative errno; pk_refcnt_why() has a sentence.  They
+ * read a node's files and stop nothing.
  *
  * Example
  *	pk_refcnt_buf_t buf[4];
@@ -72,22 +72,20 @@ typedef struct pk_refcnt_wide {
 	uint64_t flags;
 } pk_refcnt_wide_t;
 
-/* --- pages of a process ------------------------------------------------------- */
-
 typedef struct pk_target pk_target;
 
 /*
- * -ESRCH: no such process; -ENOENT: nothing of it is counted; -EINVAL; -EBADMSG: a
- * damaged or foreign file; errors of open(), mmap() and malloc().
+ * -ESRCH: no process; -ENOENT: nothing is counted; -EINVAL; -EBADMSG: damaged
+ * or foreign file; errors of open(), mmap(), malloc().
  */
 int pk_refcnt_open(pk_target **, pid_t);
 void pk_refcnt_close(pk_target *);
 
 /*
- * Fills one element for each page from that of vaddr to that of vaddr + len - 1, and
- * returns how many; 0 for no bytes.  A page that is not counted has a set of zeros
- * without PK_REFCNT_VALID.  -EINVAL: len is negative, or the range wraps; -EAGAIN: a
- * set is not finished after a second; and as above.
+ * An element for each page from vaddr's to that of vaddr + len - 1; their
+ * number, 0 for no bytes.  An uncounted page is a set of zeros without
+ * PK_REFCNT_VALID.  -EINVAL: len is negative, or it wraps; -EAGAIN: a set is
+ * unfinished after a second; and as above.
  */
 int pk_refcnt_get(pk_target *, int plane, pk_refcnt_args_t *);
 int pk_refcnt_get_wide(pk_target *, const void *vaddr, long len,
@@ -95,8 +93,6 @@ int pk_refcnt_get_wide(pk_target *, const void *vaddr, long len,
 
 /* The last failure of this thread as a sentence.  Borrowed until its next call. */
 const char *pk_refcnt_why(void);
-
-/* --- the table of a node ------------------------------------------------------- */
 
 typedef struct pk_rcb_slot {
 	uint64_t base;		/* physical address; with pid != 0 a virtual one */

@@ -1,6 +1,6 @@
 /*
- * rcb: the layout of a file refcnt.nodeN, for its writer and its readers; see
- * refcnt(5).  Numbers are little-endian.
+ * rcb: the layout of refcnt.nodeN, for writer and readers: refcnt(5).
+ * Little-endian.
  *
  *	0		struct rcb_head, RCB_HEAD bytes of the first page
  *	4096		the slots: u64 base, u64 size
@@ -13,10 +13,9 @@
  *	hardware	as counters
  *	wide		as counters, but u64
  *
- * Each part begins on a page of 4096 bytes.  Parts of pages that are not counted are
- * holes.  The writer uses whole 32-bit stores; each of a set is a release and the
- * readers' loads are acquires, so that a reader that sees a new word sees the odd
- * number, too.
+ * Parts begin on pages of 4096 bytes; those of uncounted pages are holes.
+ * Whole 32-bit stores; a set's are releases and readers' loads acquires: a
+ * reader that sees a new word sees the odd number, too.
  */
 #ifndef REFCNT_RCB_H
 #define REFCNT_RCB_H

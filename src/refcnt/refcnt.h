@@ -126,10 +126,9 @@ int refcnt_new(struct refcnt **, unsigned nodes, enum refcnt_memory);
 void refcnt_free(struct refcnt *);
 
 /*
- * Counts the pages of a range, widened to whole pages, from zero; those that the
- * same source counts already go on.  All or nothing: -EINVAL for zero bytes, an
- * end beyond 2^64 or no such source; -EBUSY: another source counts some of them;
- * -E2BIG: more than REFCNT_PAGES_MAX in all; -ENOMEM.
+ * Counts a range, widened to whole pages, from zero; pages of the same source
+ * go on.  All or nothing: -EINVAL: zero bytes, an end beyond 2^64, no such
+ * source; -EBUSY: another source's; -E2BIG: over REFCNT_PAGES_MAX; -ENOMEM.
  */
 int refcnt_enable(struct refcnt *, uint64_t vaddr, uint64_t len,
     enum refcnt_source, int64_t now_ms);
@@ -140,17 +139,16 @@ bool refcnt_counts(const struct refcnt *, uint64_t vaddr);
 uint64_t refcnt_counted(const struct refcnt *, uint64_t vaddr, uint64_t len);
 
 /*
- * Adds references from a node to the page of that address.  False: the page is not
- * counted, or there is no such node; nothing is added then.  Sources that tell no
- * node give any, and those that tell no writes give all of them as reads.
+ * Adds references from a node.  False: the page is not counted, or no such
+ * node; nothing is added.  Sources without nodes give any, those without
+ * writes give all as reads.
  */
 bool refcnt_count(struct refcnt *, uint64_t vaddr, unsigned node, uint64_t reads,
     uint64_t writes, int64_t now_ms);
 
 /*
- * The page's place.  cnodeid: its home, -1 if not known.  flags: NO_PADDR (paddr
- * is then 0), NOT_PRESENT, and COARSE for a page whose counts may be of others;
- * COARSE and MOVED stay until the page is disabled.
+ * cnodeid: the home, -1 unknown. flags: NO_PADDR (paddr 0), NOT_PRESENT,
+ * COARSE: counts may be others'; COARSE and MOVED stay until disabled.
  */
 void refcnt_place(struct refcnt *, uint64_t vaddr, uint64_t paddr,
     uint64_t page_size, int32_t cnodeid, uint32_t flags);
@@ -235,9 +233,8 @@ struct refcnt_node {
 };
 
 /*
- * The nodes by cnodeid: those of the kernel that are online, by number; or groups of
- * processors.  A group has the memory of the kernel's nodes whose first processor it
- * has; other groups have none.
+ * By cnodeid: the kernel's online nodes, by number; or groups of processors.
+ * A group has the memory of the nodes whose first processor it has.
  */
 struct refcnt_topology {
 	unsigned nodes;
@@ -251,12 +248,11 @@ struct refcnt_topology {
 };
 
 /*
- * root: "/", or a folder with copies of the kernel's files.  Without the kernel's
- * nodes all memory and all processors are one node.  groups: NULL for the kernel's
- * nodes; "cpu" for a node a processor; or lists of processors with '/' between
- * them, as "0-1,4/2,3".  Processors that no list has are one more node, the last.
- * -EINVAL: bad groups; -E2BIG: too many nodes; -EBADMSG: damaged files; -ENOMEM; and
- * errors of open(), with a sentence in why, if not NULL.
+ * root: "/", or a folder with copies.  Without the kernel's nodes all is one.
+ * groups: NULL: the kernel's; "cpu": a node a processor; or lists with '/'
+ * between, "0-1,4/2,3", and the rest is the last node.  -EINVAL: bad groups;
+ * -E2BIG: too many; -EBADMSG: damaged files; -ENOMEM; errors of open(), with a
+ * sentence in why, if not NULL.
  */
 int refcnt_topology_read(struct refcnt_topology **, const char *root,
     const char *groups, char why[REFCNT_WHY]);
@@ -281,12 +277,10 @@ void refcnt_config_of(const struct refcnt_topology *, unsigned node,
 /* --- mapped files (table.c) ---------------------------------------------------- */
 
 /*
- * Files FOLDER/refcnt.nodeN, one for each home, that other programs map; refcnt(5)
- * and refcnt(3) describe them.  Either FOLDER/PID has those of a target, whose slots
- * are its ranges; or FOLDER has those of the machine, whose slots are physical memory,
- * written from a struct refcnt that counts physical addresses.  The writer holds a lock
- * on each file, so readers know that it lives; it stops no reader, and none stops it.
- * For one thread at a time.
+ * Files FOLDER/refcnt.nodeN, one for each home, for other programs: refcnt(5),
+ * refcnt(3).  FOLDER/PID has a target's, whose slots are its ranges; FOLDER
+ * the machine's, whose slots are physical memory.  The writer locks each file,
+ * so readers know that it lives; neither stops the other.  One thread.
  */
 struct refcnt_table_options {
 	const char *folder;	/* "/run/user/1000/pagek/refcnt"; made if need be */
@@ -302,10 +296,10 @@ struct refcnt_table;
 int refcnt_table_new(struct refcnt_table **,
     const struct refcnt_table_options *);
 /*
- * Writes all counted pages, at a period's end.  Files are made as pages need them, and
- * replaced when the ranges of a target change; a reader of an old one notices.  -EBUSY:
- * another process writes the machine's files; -E2BIG; errors of open(), write() and
- * mmap(), as -ENOSPC: a later call goes on; with a sentence in why.
+ * Writes all counted pages, at a period's end.  Files are made as needed, and
+ * replaced when ranges change.  -EBUSY: another writer of the machine's files;
+ * -E2BIG; errors of open(), write() and mmap(), as -ENOSPC: a later call goes
+ * on; a sentence in why.
  */
 int refcnt_table_write(struct refcnt_table *, const struct refcnt *,
     char why[REFCNT_WHY]);
@@ -330,11 +324,9 @@ void refcnt_row_put(uint8_t *out, const struct refcnt_page *);
 /* -EINVAL: it has another number of counters, or no such source. */
 int refcnt_row_get(struct refcnt_page *, const uint8_t *in, unsigned counters);
 
-/* --- inside this room, and for tests ------------------------------------------ */
-
 /*
- * References to a set that come between the threshold and the interrupt, which
- * are lost as soon as a counter pegs; 0 unless set.
+ * References between threshold and interrupt, lost when a counter pegs; 0
+ * unless set.
  */
 void refcnt_set_latency(struct refcnt *, uint32_t references);
 

@@ -1,13 +1,12 @@
 /*
- * Epochs by accessed bits.  A round reads the mappings and settles the pages of
- * those that are all referenced or not at all; then the mixed ones are cut, and the
- * next round begins.  It ends when nothing is mixed, or when nothing can be cut.
+ * A round reads the mappings and settles those all referenced or not at all;
+ * the mixed ones are cut, and the next round begins.  It ends when nothing is
+ * mixed, or can be cut.
  *
- * Advice: two parts beside each other must differ, and a cut knows what is left and
- * right of it.  Two of the three advices in turn are enough, but for the last part,
- * which must differ from the neighbour on its right too.  Without a neighbour the
- * outermost parts keep RING_NORMAL, so that the kernel can merge them with memory
- * that the program adds there.
+ * Advice: two parts beside each other must differ.  Two of the three in turn
+ * are enough, but for the last part, which must differ from its right
+ * neighbour too.  Without a neighbour outermost parts keep RING_NORMAL: the
+ * kernel can merge them with memory added there.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -65,8 +64,6 @@ struct refs {
 	unsigned tries;			/* ends of epochs in vain since it last answered */
 	bool files;			/* a range lies in memory of files */
 };
-
-/* --- the process ---------------------------------------------------------------- */
 
 static int
 open_file(const struct refs *r, const char *name, int flags)
@@ -143,8 +140,6 @@ refs_sums(const struct refs *r, struct refs_sums *out)
 	*out = r->sums;
 }
 
-/* --- epochs begin ---------------------------------------------------------------- */
-
 static int
 tell(struct refs *r)
 {
@@ -182,8 +177,6 @@ refs_begin(struct refs *r)
 	r->asked |= tell(r) == 0;
 	return 0;
 }
-
-/* --- pages ---------------------------------------------------------------------- */
 
 /* Reads the ranges; all of their pages are open. */
 static int
@@ -321,8 +314,6 @@ settle_coarsely(struct refs *r, const struct overlap *o)
 	return 0;
 }
 
-/* --- cuts ----------------------------------------------------------------------- */
-
 static bool
 is_cut(const struct refs *r, uint64_t at)
 {
@@ -355,9 +346,8 @@ other_than(int a, int b)
 }
 
 /*
- * The advice of n parts, the first of which has `even`, before a neighbour of advice
- * `right`, -1: none.  As in ring_cut_advice(): of even parts, odd ones, the last but
- * one, the last.
+ * Of n parts, the first with `even`, before a neighbour of advice `right`, -1:
+ * none.  As in ring_cut_advice().
  */
 static uint64_t
 advise_parts(int even, int right, uint32_t n)
@@ -378,8 +368,8 @@ advise_parts(int even, int right, uint32_t n)
 }
 
 /*
- * At the beginning of its mapping a first part keeps the advice, which is another
- * one than that of the mapping before it, also if that is cut at the same time.
+ * A mapping's first part keeps its advice, other than that of the mapping
+ * before, also if that is cut.
  */
 static uint64_t
 advise_cut(const struct refs *r, const struct overlap *o,
@@ -427,8 +417,8 @@ note_run(struct refs *r, uint64_t from, uint64_t to)
 }
 
 /*
- * With what is left and right of it.  Cuts that others must follow take half of the
- * room: if these had none, the first ones would have been in vain.
+ * With its neighbours' advice.  Cuts that others must follow take half of the
+ * room: else the first would be in vain.
  */
 static bool
 has_room(const struct refs *r, const struct ring_cut *cut, uint32_t parts)
@@ -503,10 +493,7 @@ cut_mixed(struct refs *r, const struct overlap *o)
 	return 0;
 }
 
-/*
- * Asks to undo all cuts, but only in memory that may be advised: a range may be
- * another mapping's by now.
- */
+/* Only in memory that may be advised: a range may be another mapping's. */
 static void
 undo_cuts(struct refs *r)
 {
@@ -539,8 +526,8 @@ count_open(const struct refs *r)
 }
 
 /*
- * A round; *done: nothing is left to do.  *before: the mappings that it began with,
- * and the open pages, of which one changes unless the cuts are in vain.
+ * *done: nothing is left. *before: mappings and open pages at the beginning,
+ * of which one changes unless cuts are in vain.
  */
 static int
 do_round(struct refs *r, uint64_t *before, bool *done)

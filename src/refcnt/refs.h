@@ -1,24 +1,22 @@
 /*
- * refs: which pages of another process were referenced in an epoch, from the
- * accessed bits of its page tables: no fault, no page protected, any user's own
- * process, references by system calls included.
+ * refs: pages of another process referenced in an epoch, by accessed bits: no
+ * fault, no protection, any user's own process, system calls included.
  *
  *	refs.c		epochs, and the cuts that they need
  *	mappings.c	the process's mappings, read from smaps
  *
- * /proc/PID/clear_refs clears all accessed bits.  The kernel tells how many bytes
- * of a mapping have been referenced since, not which.  A mapping of which some
- * pages were referenced and others not is *mixed*: the process is asked to cut it
- * (stream/ring.h), and then it is read again.  The bits stay where they are, so an
- * epoch can be read exactly after it has ended, some cuts at a time.
+ * /proc/PID/clear_refs clears all accessed bits; the kernel tells how many
+ * bytes of a mapping were referenced since, not which.  A partly referenced
+ * mapping is *mixed*: the process is asked to cut it (stream/ring.h), and it
+ * is read again.  The bits stay: an epoch can be read exactly later, some cuts
+ * at a time.
  *
- * Cuts stay for the next epoch while there is room for them: all cuts together take
- * at most a quarter of the mappings that the process has left (vm.max_map_count).
+ * Cuts stay for the next epoch, at most a quarter of the mappings that the
+ * process has left (vm.max_map_count).
  *
- * A page is *coarse* if it may be a neighbour that was referenced: its mapping is
- * mixed and is not cut, because it is none of anonymous private memory, the process
- * does not answer (it is idle or dormant), or there is no room; or a huge page maps
- * it.
+ * A page is *coarse* if it may be its neighbour that was referenced: its
+ * mapping is mixed and not cut (not anonymous private memory, no answer, no
+ * room), or a huge page maps it.
  *
  * Known limits
  *	A page that is only read and was never written is the kernel's page of
@@ -45,14 +43,14 @@
 struct refs;
 
 /*
- * Asks the process for cuts, RING_CUTS at most, and waits until it has carried them
- * out: 0; a negative errno if it has not, or not yet.
+ * Asks for cuts, RING_CUTS at most, and waits: 0; a negative errno if not, or
+ * not yet.
  */
 typedef int refs_cut(void *arg, const struct ring_cut *, size_t n);
 
 /*
- * Of the process's image: an epoch during which it executes another program ends with
- * -ESRCH.  cut NULL: it cannot be asked.  -ESRCH, -ENOMEM, and errors of open(2).
+ * Of the process's image: an exec in an epoch ends it with -ESRCH. cut NULL:
+ * not to be asked.  -ESRCH, -ENOMEM, errors of open(2).
  */
 int refs_open(struct refs **, pid_t, refs_cut *cut, void *arg);
 /* Undoes all cuts, if the process answers. */
@@ -62,11 +60,10 @@ void refs_close(struct refs *);
 int refs_begin(struct refs *);
 
 /*
- * Ends an epoch: calls touched() for each page of a REFCNT_REFS range that was
- * referenced, by address.  It calls no function of `counted` meanwhile.  Errors as
- * above, and -ENOMEM.  -EAGAIN: the process has not answered yet: the epoch goes on;
- * call it again later.  If it does so REFS_TRIES times pages are coarse instead, until
- * the process answers.
+ * Calls touched() for each referenced page of a REFCNT_REFS range, by address;
+ * nothing of `counted` meanwhile.  Errors as above, and -ENOMEM.  -EAGAIN: no
+ * answer yet, the epoch goes on: call again.  After REFS_TRIES pages are
+ * coarse until an answer.
  */
 #define REFS_TRIES 3
 int refs_end(struct refs *, const struct refcnt *counted, refcnt_touched *touched,
@@ -81,8 +78,6 @@ struct refs_sums {
 };
 
 void refs_sums(const struct refs *, struct refs_sums *);
-
-/* --- inside this room, and for tests ----------------------------------------- */
 
 /* A mapping, or a part of one that has been cut. */
 struct mapping {
@@ -100,16 +95,12 @@ struct mappings {
 };
 
 /*
- * Reads the text of a smaps file to its end.  Lines that it does not know are
- * skipped; mappings come by address, or the text is no such file: -EBADMSG.  Errors
- * of read(2), -ENOMEM.
+ * Reads a smaps file; skips unknown lines.  Mappings come by address, else
+ * -EBADMSG.  Errors of read(2), -ENOMEM.
  */
 int mappings_read(int fd, struct mappings *);
 
-/*
- * For an open /proc/PID/pagemap.  False: the process has ended, or has executed another
- * program since the file was opened.
- */
+/* For an open /proc/PID/pagemap.  False: ended, or executed another program since. */
 bool pagemap_has_image(int fd);
 
 #endif

@@ -1,9 +1,7 @@
 /*
- * refcnt: writes the files refcnt.nodeN.
- *
- * A file is as long as if all its pages were counted; memory is taken where sets are
- * written.  A store to a hole of a full file system would be a signal, so a page of the
- * file is filled by write() before the first store to it.
+ * A file is as long as if all its pages were counted; memory is taken where
+ * sets are written.  A store to a hole of a full file system would be a
+ * signal, so write() fills a page before the first.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -58,8 +56,6 @@ fail(char *why, int err, const char *fmt, ...)
 	va_end(ap);
 	return err;
 }
-
-/* --- one file -------------------------------------------------------------------- */
 
 /* Takes memory of the file system for these bytes. */
 static int
@@ -179,8 +175,6 @@ clear_set(struct file *f, uint32_t set, uint32_t counters)
 	    fill_set(f, set, counters) == 0)
 		store_set(f, set, &zeros, counters);
 }
-
-/* --- making and ending a file ---------------------------------------------------- */
 
 static void
 write_head(const struct refcnt_table *t, struct file *f, unsigned node)
@@ -367,8 +361,8 @@ drop_file(struct refcnt_table *t, struct file **f, unsigned node)
 }
 
 /*
- * Shows new files, now that they are written, and ends the old ones after that: a
- * reader finds one or the other.  After an error there is none rather than an old one.
+ * Shows new files once written, and ends the old after that: a reader finds
+ * one or the other.  After an error there is none.
  */
 static int
 show_files(struct refcnt_table *t, int err, char *why)
@@ -394,8 +388,6 @@ show_files(struct refcnt_table *t, int err, char *why)
 	}
 	return err;
 }
-
-/* --- the table ------------------------------------------------------------------- */
 
 int
 refcnt_table_new(struct refcnt_table **out,
@@ -605,8 +597,6 @@ refcnt_table_write(struct refcnt_table *t, const struct refcnt *r,
 	return show_files(t, err, why);
 }
 
-/* --- files of nodes that were killed ----------------------------------------------- */
-
 static bool
 is_number(const char *text)
 {
@@ -672,8 +662,8 @@ open_folder(int at, const char *name)
 }
 
 /*
- * hidden: also files that were never shown.  One of a live process may be about to be
- * shown: its writer has made it, and does not hold its lock yet.
+ * hidden: also files never shown.  A live process's may be about to be: made,
+ * its lock not yet held.
  */
 static void
 remove_dead_files(const struct dead_files *d, DIR *dir, bool hidden)

@@ -1,8 +1,6 @@
 /*
- * refcnt: the machine's nodes as the kernel's files have them.
- *
- * A node's slots are its memory blocks, or where the kernel has none the zones of
- * /proc/zoneinfo.  Blocks and zones that meet are one slot.
+ * A node's slots are its memory blocks, or without these the zones of
+ * /proc/zoneinfo; those that meet are one.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -56,8 +54,6 @@ read_file(const struct reading *rd, const char *name, char **text)
 	return base_file_read(path, FILE_BYTES, text, &len);
 }
 
-/* --- lists of numbers ------------------------------------------------------------ */
-
 /* A decimal number below max; moves *at behind it. */
 static bool
 scan_number(const char **at, unsigned max, unsigned *out)
@@ -77,8 +73,8 @@ scan_number(const char **at, unsigned max, unsigned *out)
 }
 
 /*
- * "0-1,4" up to its end or a '/': calls for each number.  -EINVAL for other text,
- * an empty list, or what the call says.
+ * "0-1,4" up to its end or a '/': calls for each number.  -EINVAL: other text,
+ * an empty list; the call's error.
  */
 static int
 each_number(const char **at, unsigned max,
@@ -104,26 +100,16 @@ each_number(const char **at, unsigned max,
 }
 
 static int
-note_cpu(struct reading *rd, unsigned cpu, unsigned arg)
+note_number(struct reading *rd, unsigned no, unsigned is_home)
 {
-	(void)arg;
-	rd->cpu_is[cpu] = 1;
-	if (rd->t->cpus <= cpu)
-		rd->t->cpus = cpu + 1;
+	unsigned *n = is_home ? &rd->t->homes : &rd->t->cpus;
+
+	(is_home ? rd->home_is : rd->cpu_is)[no] = 1;
+	if (*n <= no)
+		*n = no + 1;
 	return 0;
 }
 
-static int
-note_home(struct reading *rd, unsigned home, unsigned arg)
-{
-	(void)arg;
-	rd->home_is[home] = 1;
-	if (rd->t->homes <= home)
-		rd->t->homes = home + 1;
-	return 0;
-}
-
-/* Gives a processor to a node. */
 static int
 put_cpu(struct reading *rd, unsigned cpu, unsigned node)
 {
@@ -158,8 +144,6 @@ read_list(struct reading *rd, const char *name, unsigned max,
 	return err;
 }
 
-/* --- memory ---------------------------------------------------------------------- */
-
 static int
 by_base(const void *a, const void *b)
 {
@@ -185,7 +169,6 @@ add_slot(struct refcnt_node *node, uint64_t base, uint64_t size)
 	return 0;
 }
 
-/* Sorts the slots, and joins those that meet. */
 static void
 join_slots(struct refcnt_node *node)
 {
@@ -347,8 +330,6 @@ read_memory(const struct reading *rd, char *zones, unsigned home,
 	return 0;
 }
 
-/* --- nodes ----------------------------------------------------------------------- */
-
 static int
 make_maps(struct refcnt_topology *t)
 {
@@ -361,13 +342,12 @@ make_maps(struct refcnt_topology *t)
 	return 0;
 }
 
-/* The kernel's nodes and processors. */
 static int
 find_nodes(struct reading *rd)
 {
 	struct refcnt_topology *t = rd->t;
 	int err = read_list(rd, "sys/devices/system/cpu/possible", CPUS_MAX,
-	    note_cpu, 0);
+	    note_number, false);
 
 	if (err == -ENOENT)
 		err = 0;
@@ -375,14 +355,14 @@ find_nodes(struct reading *rd)
 		long n = sysconf(_SC_NPROCESSORS_CONF);
 
 		for (unsigned i = 0; i < CPUS_MAX && (i == 0 || (long)i < n); i++)
-			note_cpu(rd, i, 0);
+			note_number(rd, i, false);
 	}
 	if (err == 0)
-		err = read_list(rd, SYS_NODE "/online", HOMES_MAX, note_home, 0);
+		err = read_list(rd, SYS_NODE "/online", HOMES_MAX, note_number, true);
 	if (err == -ENOENT)
 		err = 0;
 	if (err == 0 && t->homes == 0)
-		note_home(rd, 0, 0);
+		note_number(rd, 0, true);
 	return err < 0 ? err : make_maps(t);
 }
 
@@ -427,7 +407,6 @@ start_group(struct reading *rd, const char *what, int len)
 	return 0;
 }
 
-/* One group for each processor. */
 static int
 take_processors(struct reading *rd)
 {
@@ -568,8 +547,6 @@ take_memory(struct reading *rd)
 		t->node[t->home[0]].bytes = read_total(rd, "proc/meminfo", "");
 	return err;
 }
-
-/* --- the whole ------------------------------------------------------------------- */
 
 /* Without it every file would be missing, as on a machine of one node. */
 static int

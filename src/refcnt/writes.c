@@ -60,8 +60,6 @@ struct writes {
 	uint64_t left_out;
 };
 
-/* --- the kernel -------------------------------------------------------------------- */
-
 static int
 greet_kernel(int fd)
 {
@@ -125,8 +123,6 @@ is_registered(const struct writes *w, uint64_t at)
 
 	return ioctl(w->pagemap, SCAN, &s) == 1;
 }
-
-/* --- the process --------------------------------------------------------------------- */
 
 /* Other descriptors would take our requests for theirs. */
 static bool
@@ -208,8 +204,6 @@ read_maps(struct writes *w)
 	/* The mappings that were read may be the next image's. */
 	return err == 0 && !pagemap_has_image(w->pagemap) ? -ESRCH : err;
 }
-
-/* --- pieces ----------------------------------------------------------------------------- */
 
 static int
 add_piece(struct pieces *all, uint64_t from, uint64_t to)
@@ -316,8 +310,6 @@ writes_left_out(const struct writes *w)
 {
 	return w->left_out;
 }
-
-/* --- the end of an epoch -------------------------------------------------------------- */
 
 static void
 tell(const struct scan_region *r, refcnt_touched *wrote, void *arg)

@@ -15,8 +15,6 @@
 #include "../base/base.h"
 #include "../base/hashmap.h"
 
-/* --- a child ------------------------------------------------------------- */
-
 struct child {
 	pid_t pid;		/* 0: none runs */
 	int pidfd;
@@ -44,8 +42,6 @@ ssize_t symchild_read_some(struct child *, uint8_t *, size_t,
 
 /* `ms` from now. */
 struct mono symchild_deadline(unsigned ms);
-
-/* --- what is known ------------------------------------------------------- */
 
 struct module_known {
 	uint32_t generation;	/* grows when a debug file has come */
@@ -76,8 +72,6 @@ bool symcache_get(struct symcache *, uint32_t no, const struct symbol_place *,
     struct symbol_words *);
 void symcache_put(struct symcache *, uint32_t no, const struct symbol_place *,
     const struct symbol_words *);
-
-/* --- fetching ------------------------------------------------------------ */
 
 struct fetches;
 

@@ -57,8 +57,6 @@
 #define SYMBOL_NAME_MAX 255	/* bytes of a function's name */
 #define SYMBOL_BUILD_ID_MAX 32
 
-/* --- places -------------------------------------------------------------- */
-
 struct symbol_place {
 	const char *path;	/* of the module; "[vdso]", "[anon]"; NULL: none */
 	pid_t pid;		/* its root is searched for the file first; 0: only ours */
@@ -69,8 +67,6 @@ struct symbol_place {
 	uint64_t inode;		/* of the mapped file; 0 not known */
 	int64_t mapped_ns;	/* wall clock when it was mapped: a file changed since is another; 0 not known */
 };
-
-/* --- the module table ---------------------------------------------------- */
 
 struct symbol_modules;
 
@@ -91,8 +87,6 @@ bool symbol_modules_covers(const struct symbol_modules *, uint64_t addr);
 /* path is borrowed from the table; NULL: none. */
 void symbol_modules_place(const struct symbol_modules *, uint64_t addr,
     struct symbol_place *);
-
-/* --- mappings: /proc/PID/maps -------------------------------------------- */
 
 struct maps_line {
 	uint64_t start, end;	/* end beyond the last */
@@ -120,8 +114,6 @@ int maps_parse_first(char **text, struct maps_line *out);
  */
 int maps_next_code(int fd, uint64_t from, char path[PATH_MAX],
     struct maps_line *out);
-
-/* --- words --------------------------------------------------------------- */
 
 /* The same as enum wire_known. */
 enum symbol_known {
@@ -202,8 +194,6 @@ struct symbols_fetch {
 };
 bool symbols_fetching(struct symbols *, struct symbols_fetch *);
 
-/* --- wrappers and short names -------------------------------------------- */
-
 struct symbol_wrappers;
 
 int symbol_wrappers_new(struct symbol_wrappers **);
@@ -246,8 +236,6 @@ void symbol_split_name(const char *function, char *out, size_t cap,
  *	A<std::map<...#9c41d2aa>, int>::f(int)
  */
 void symbol_fit_name(char *function);
-
-/* --- types of what is allocated ------------------------------------------ */
 
 #define SYMBOL_TYPE_MAX 16384	/* bytes of a type's text that are read */
 

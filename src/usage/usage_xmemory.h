@@ -62,8 +62,6 @@ void dump_usage_xmemory(FILE *);
 /* Of all rows: objects:allocd:freed:now:max and bytes:allocd:freed:now:max. */
 void totals_usage_xmemory(FILE *);
 
-/* --- private to the macros ---------------------------------------------------- */
-
 /* The static one of a call site. */
 struct usage_xmemory_cell {
 	const char *name;
@@ -211,8 +209,6 @@ usage_xmemory_free(struct usage_xmemory_cell *cell, size_t size, int64_t num,
 #ifdef __cplusplus
 }
 #endif
-
-/* --- the macros ----------------------------------------------------------------- */
 
 /*
  *	xalloc(TYPE)		one object

@@ -51,8 +51,6 @@
 /* Calls and loads within one object bypass its tables. */
 #pragma GCC visibility push(hidden)
 
-/* --- the gate ------------------------------------------------------------ */
-
 /* On a page that fork wipes.  NULL: sampling, or the keeper has left. */
 struct produce_gate {
 	_Atomic(const struct keeper_area *) keeper;
@@ -150,8 +148,6 @@ bool produce_keeper_left(void);
 
 /* Asleep for good, also in children.  By one thread at a time. */
 void produce_disable(void);
-
-/* --- producers ----------------------------------------------------------- */
 
 /*
  * All zeros: has no rings.  An event only reads it, but for last_alloc:
@@ -331,8 +327,6 @@ produce_armed(const struct producer *p)
 /* Returns p's rings and zeros p; published records are still delivered. */
 void produce_close(struct producer *p);
 
-/* --- blocks that are told late --------------------------------------------- */
-
 /* A block of the memory debug data that the stream does not have. */
 struct produce_told {
 	uint64_t addr, size, actual;
@@ -359,8 +353,6 @@ uint64_t produce_arming(void);
 
 /* No record before the head-th becomes a pair. */
 void produce_pairs_from(struct producer *p, uint64_t head);
-
-/* --- the parts of an event ----------------------------------------------- */
 
 /* The slow path: finds room in p's ring or uses the common one. */
 void produce_slow(struct producer *p, uint64_t addr, uint64_t kind,
@@ -599,8 +591,6 @@ produce_end(const struct produce_event *e, uint64_t w0, uint64_t size,
 	r->w[3] = w3;
 	produce_leave(e->ring, e->head + 1);
 }
-
-/* --- the events ---------------------------------------------------------- */
 
 /*
  * `p` may be NULL or without a ring: the common ring is used.

@@ -21,8 +21,6 @@
 #define LOOK_MS 500		/* between two looks of a thread that logs little */
 #define LOOK_FIRST 16		/* records; its rate is not known yet */
 
-/* --- a ring for a thread ------------------------------------------------- */
-
 uint16_t
 rings_thread_index(struct ring_area *area)
 {
@@ -32,7 +30,6 @@ rings_thread_index(struct ring_area *area)
 	return (uint16_t)(n % UINT16_MAX + 1);
 }
 
-/* Moves the count of rings ever taken beyond ring i. */
 static void
 ring_taken(struct ring_area *area, unsigned i)
 {
@@ -157,8 +154,8 @@ has_access(struct ring_area *area, unsigned i)
 }
 
 /*
- * A free ring of that size, or NULL.  A second ring must be drained: it will
- * follow the first, and no ring of its last owner's.
+ * A free ring of that size, or NULL.  A second ring must be drained: it
+ * follows the first, and no ring of its last owner's.
  */
 static struct ring_head *
 ring_claim(const struct joined *j, uint32_t capacity, uint32_t tid,
@@ -362,8 +359,6 @@ produce_leave_era(struct producer *p)
 	return true;
 }
 
-/* --- changing rings ------------------------------------------------------ */
-
 /* The thread's second ring, taken now if needed; NULL: there is none. */
 static struct ring_head *
 second_ring(const struct joined *j, struct producer *p)
@@ -422,8 +417,8 @@ change_ring(const struct joined *j, struct producer *p, struct ring_head *from)
 }
 
 /*
- * Returns the pages of the large ring.  The thread is in flight in the small
- * one, so handlers do not change rings, but an interrupted event may be in the
+ * Returns the large ring's pages.  The thread is in flight in the small one,
+ * so handlers do not change rings, but an interrupted event may be in the
  * large one.
  */
 static void
@@ -456,8 +451,6 @@ is_calm(const struct joined *j, struct producer *p, uint64_t held)
 	}
 	return now - p->busy_ms >= CALM_MS && drained_records(j, p->small);
 }
-
-/* --- a full ring --------------------------------------------------------- */
 
 void
 rings_bell(struct ring_area *area)
@@ -511,10 +504,10 @@ keeper_gone(const struct keeper_area *keeper)
 }
 
 /*
- * Sleeps until the tail has reached `wanted`.  False when the keeper's state
+ * Sleeps until the tail has reached `wanted`.  False: the keeper's state
  * forbids it or its heartbeat has stood for RING_STALL_MS.  The count of
  * waiters rises before the tail is read, and the keeper reads it after moving
- * the tail: one of them sees the other.
+ * the tail: one sees the other.
  */
 static bool
 wait_for_tail(const struct keeper_area *keeper, struct ring_head *ring,

@@ -75,8 +75,6 @@ bool sample_due(struct sampler *, uint64_t size);
 /* Bytes to the next sample: 1 or more. */
 uint64_t sample_draw(struct sampler *);
 
-/* --- the sampled blocks -------------------------------------------------- */
-
 #define SAMPLE_FILTER_BITS 13
 
 /* A count at its maximum stays there. */

@@ -84,25 +84,9 @@ cursor_byte(struct cursor *c)
 	return (uint8_t)cursor_fixed(c, 1);
 }
 
-/* No number in a table has 63 bits. */
+/* LEB128.  No number in a table has 63 bits. */
 static uint64_t
-cursor_uleb(struct cursor *c)
-{
-	uint64_t value = 0;
-	unsigned shift;
-	uint8_t byte;
-
-	for (shift = 0; shift < 63; shift += 7) {
-		byte = cursor_byte(c);
-		value |= (uint64_t)(byte & 0x7f) << shift;
-		if ((byte & 0x80) == 0)
-			return value;
-	}
-	return cursor_spoil(c);
-}
-
-static int64_t
-cursor_sleb(struct cursor *c)
+cursor_leb(struct cursor *c, bool is_signed)
 {
 	uint64_t value = 0;
 	unsigned shift;
@@ -113,11 +97,23 @@ cursor_sleb(struct cursor *c)
 		value |= (uint64_t)(byte & 0x7f) << shift;
 		if ((byte & 0x80) != 0)
 			continue;
-		if ((byte & 0x40) != 0)
+		if (is_signed && (byte & 0x40) != 0)
 			value |= ~UINT64_C(0) << (shift + 7);
-		return (int64_t)value;
+		return value;
 	}
-	return (int64_t)cursor_spoil(c);
+	return cursor_spoil(c);
+}
+
+static uint64_t
+cursor_uleb(struct cursor *c)
+{
+	return cursor_leb(c, false);
+}
+
+static int64_t
+cursor_sleb(struct cursor *c)
+{
+	return (int64_t)cursor_leb(c, true);
 }
 
 /* The next `size` bytes, which are skipped. */
@@ -916,8 +912,6 @@ rule_of(const struct row *row, bool signal, struct cfi_rule *rule)
 	*rule = r;
 	return 0;
 }
-
-/* --- places --------------------------------------------------------------- */
 
 /* What a struct cfi_place holds. */
 struct place {

@@ -1,10 +1,8 @@
 /*
- * Recognising a stack.
- *
  * An event verifies the one chain that its return address and stack pointer
  * lead to, by a load and a comparison for each slot.  If that fails it walks
- * (walk.c), and looks for the frames' hash among this thread's memos; if it is
- * not there, it asks sites_put(), which compares in full.
+ * (walk.c), and looks for the frames' hash among this thread's memos, else
+ * asks sites_put(), which compares in full.
  *
  * A handler that interrupts this finds the cache busy and walks by itself.  If
  * it forks, the child has a cache of zeros and another generation: nothing
@@ -46,10 +44,10 @@
 #define FAR_WALKS 32	/* of a thread other than the program's first */
 
 /*
- * Slots, as words above the stack pointer, and their values.  A saved rbp and
- * the return address above it are a pair, compared as one.  The last of each
- * kind is repeated up to an even number.  Only of a thread's own stack, where
- * all slots can be read at once, without a branch for each.
+ * Slots, as words above the stack pointer, and their values; a saved rbp and
+ * the return address above it are a pair.  The last of each kind is repeated
+ * up to an even number.  Only of a thread's own stack, where all slots can be
+ * read without a branch.
  */
 struct chain {
 	_Alignas(64) uintptr_t sp;	/* of the origin's caller */
@@ -82,8 +80,6 @@ struct stack_cache {
 	uint64_t key[CHAINS];		/* of the chains: a miss reads no line of theirs */
 	struct chain chain[CHAINS];
 };
-
-/* --- chains -------------------------------------------------------------- */
 
 /* Never 0. */
 static inline uint64_t
@@ -279,8 +275,6 @@ site_of(struct stack_cache *c, unsigned depth, uint64_t hash,
 	return site_unmet(c, depth, hash, generation);
 }
 
-/* --- the stack of an event ----------------------------------------------- */
-
 /* Chains and memos of another generation never agree. */
 static void
 cache_void(struct stack_cache *c, uint32_t generation)
@@ -300,7 +294,7 @@ judge_chains(struct stack_cache *c)
 	c->hits = 0;
 }
 
-/* A stack without a verified chain.  After a handler's fork nothing is kept. */
+/* After a handler's fork nothing is kept. */
 static REALIGNED uint64_t
 caller_walked(struct stack_cache *c, uintptr_t frame, uint32_t generation)
 {
@@ -401,8 +395,6 @@ stack_forget_rules(void)
 {
 	rules_forget();
 }
-
-/* --- a cache ------------------------------------------------------------- */
 
 void
 stack_cache_renew(struct stack_cache *c, unsigned depth, bool frees)

@@ -198,8 +198,6 @@ age_remove(struct age *a, uint32_t pos)
 		age_restart(a);
 }
 
-/* --- sorting by sequence number -------------------------------------------- */
-
 /*
  * A radix sort in portions, from the lowest digit on; digits that all share
  * are skipped.

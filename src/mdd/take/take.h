@@ -187,8 +187,6 @@ int take_reset(struct take *);
 int take_fail(struct take *, int error, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* --- private to the room ------------------------------------------------------ */
-
 int process_copy(struct take *);
 int process_write(struct take *, uint64_t address, const void *, size_t n);
 void process_close(struct process *);

@@ -48,8 +48,6 @@
 #include MDD_CONFIG		/* a header with the settings below */
 #endif
 
-/* --- settings, at compile time ------------------------------------------- */
-
 /* Does the port have a tick counter, and threads? */
 #ifndef MDD_PORT_TICKS
 #define MDD_PORT_TICKS 0
@@ -110,8 +108,6 @@
 #define MDD_BUCKETS 32		/* hash chains of a shard at first: a power of two */
 #endif
 
-/* --- the layout ---------------------------------------------------------- */
-
 #define MDD_MAGIC "PAGEKMDD"
 #define MDD_ORDER 0x01020304u
 #define MDD_VERSION 1u
@@ -170,8 +166,6 @@ struct mdd_thread {
 #define MDD_PUBLIC
 #endif
 extern MDD_PUBLIC struct mdd_root mdd_root;
-
-/* --- events -------------------------------------------------------------- */
 
 struct mdd_opts {
 	unsigned options;		/* enum mdd_option */
@@ -256,15 +250,11 @@ const struct mdd_thread *mdd_thread_of(uint32_t thread);
 /* Call it in the child of a fork, before its first event. */
 void mdd_forked(void);
 
-/* --- for breakpoints ----------------------------------------------------- */
-
 /* Called after each update; the data are then consistent.  For breakpoints. */
 MDD_PUBLIC void cyg_memalloc_dd_done(void);
 
 /* The history is full of undumped records, and the first will be overwritten next. */
 MDD_PUBLIC void cyg_memalloc_dd_history_overflow(void);
-
-/* --- the port ------------------------------------------------------------ */
 
 /*
  * Zeroed memory, aligned for any word, never freed, not recorded; NULL: none.

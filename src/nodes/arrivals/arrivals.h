@@ -40,8 +40,6 @@
 #define HELLO_BEHIND 32		/* so many targets not adopted: the loop is behind */
 #define HELLO_MISSED_MAX 1024	/* missed images in the queue */
 
-/* --- children that could not say hello -------------------------------------- */
-
 struct unseen {
 	struct ring_unseen *page;	/* NULL: none */
 	int fd;				/* its memfd; -1 none */
@@ -70,8 +68,6 @@ bool unseen_take(struct unseen *, struct unseen_process *);
 const char *unseen_pair(struct unseen *);
 /* How many were counted and not found. *why, or NULL: the reason of some. */
 uint64_t unseen_counted(const struct unseen *, const char **why);
-
-/* --- the acceptor ------------------------------------------------------------- */
 
 struct hello {
 	struct node *node;
@@ -111,8 +107,6 @@ int hello_start(struct hello *);
 void hello_stop(struct hello *);
 void hello_fini(struct hello *);
 
-/* --- the queue of targets that have arrived, in the order of their welcome --- */
-
 /*
  * A target welcomed by the process before, by its connection's number: parents
  * before children.  Before hello_start().
@@ -126,8 +120,6 @@ struct keeper *hello_take(struct hello *);
 uint64_t hello_take_missed(struct hello *, const char **why);
 /* The first image of this process, out of turn, unless it was forked; else NULL. */
 struct keeper *hello_take_image(struct hello *, pid_t);
-
-/* --- quota ----------------------------------------------------------------- */
 
 /*
  * A target is a process; two images during an exec count once.  The acceptor

@@ -53,8 +53,6 @@ bool access_controls(const struct access *, const struct peer *, uid_t uid);
 /* Parses "read,control"; -EINVAL for an unknown role. */
 int access_parse_roles(const char *words, uint32_t *roles);
 
-/* --- turns ---------------------------------------------------------------- */
-
 /*
  * Users take turns: the one whose last turn is longest ago is next.  Beyond
  * ACCESS_TURNS users that turn is forgotten.  One thread.

@@ -32,8 +32,6 @@
 #include <sys/types.h>
 #include <uv.h>
 
-/* --- sockets ------------------------------------------------------------ */
-
 #define SOCKET_PATH 108		/* bytes of an address, with its NUL */
 
 /*
@@ -66,8 +64,6 @@ void socket_remove(const char *path, const struct socket_file *);
 /* 0 if somebody listens there, even with a full backlog. */
 int socket_probe(const char *path, int type);
 
-/* --- files for a node --------------------------------------------------- */
-
 /*
  * A node opens no path of a viewer, who offers a descriptor at the socket for
  * targets, and claims it by the token.
@@ -85,8 +81,6 @@ struct file_offer {
  * -EAGAIN: full backlog.
  */
 int socket_offer_file(const char *path, const struct file_offer *, int fd);
-
-/* --- inherited descriptors ---------------------------------------------- */
 
 /* As in sd_listen_fds(3): systemd's sockets, and descriptors from the store. */
 #define INHERITED_FIRST 3	/* the first descriptor */
@@ -116,8 +110,6 @@ int inherited_take(struct inherited *stream, struct inherited *seqpacket,
 /* The path of a listening Unix socket; -EINVAL for any other descriptor. */
 int inherited_path(int fd, char path[SOCKET_PATH]);
 
-/* --- signals for a command ------------------------------------------------ */
-
 /*
  * A page asks a supervisor (sigqueue(3)) to pass a signal on; the value:
  * which, and whose.  Not if that sender sent it to the supervisor, too: then
@@ -127,8 +119,6 @@ int inherited_path(int fd, char path[SOCKET_PATH]);
 #define SIGNAL_PASS_VALUE(sig, from) ((int)(from) << 6 | (sig))
 #define SIGNAL_PASS_SIG(value) ((value) & 63)
 #define SIGNAL_PASS_FROM(value) ((pid_t)((value) >> 6))
-
-/* --- workers ------------------------------------------------------------ */
 
 /*
  * Threads for uv_queue_work(), one if not all; further calls do nothing.

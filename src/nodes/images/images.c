@@ -986,6 +986,7 @@ check_reaped(struct keeper *k)
 	    stream_feed_has_exited(k->feed) || !k->sandbox.known ||
 	    k->sandbox.at_hello != 0 || k->sandbox.locked)
 		return;
+	/* A pass finds out if it has mapped its rings. */
 	keeper_pass(k, mono_ms(mono_now()));
 	if (k->feed == NULL || is_unjoined(k))
 		return;

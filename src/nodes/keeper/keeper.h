@@ -73,8 +73,6 @@ struct takeover_sites;
 struct keeper_tap;
 struct counting;
 
-/* --- a keeper and its parts ----------------------------------------------- */
-
 enum image_origin {
 	IMAGE_EXECUTED,
 	IMAGE_FORKED,

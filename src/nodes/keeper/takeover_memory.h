@@ -148,8 +148,6 @@ struct node_store {
 	struct takeover_node *words;	/* NULL: nothing is stored */
 };
 
-/* --- memory files and commits ---------------------------------------------- */
-
 /* Does anybody store descriptors for this node? */
 bool takeover_is_wanted(const struct node *);
 
@@ -166,8 +164,6 @@ int takeover_memory_open(struct takeover_memory **, int fd,
     unsigned generation);
 /* Queue and list must be gone.  If its target has left it, it becomes idle. */
 void takeover_memory_free(struct takeover_memory *);
-
-/* --- without a target --------------------------------------------------------- */
 
 /*
  * Idle memory, with stored areas, for takeover_memory_new().  -ENOENT: none.
@@ -222,8 +218,6 @@ void takeover_types_changed(struct keeper *);
 void takeover_regions_changed(struct keeper *);
 void takeover_marks_changed(struct keeper *);
 
-/* --- names in the store ----------------------------------------------------- */
-
 void takeover_name_target(char name[FDSTORE_NAME], uint64_t stream);
 void takeover_name_memory(char name[FDSTORE_NAME], uint64_t stream,
     unsigned generation);
@@ -236,8 +230,6 @@ bool takeover_name_parse(const char *name, uint64_t *stream,
     unsigned *generation);
 /* Is it a name of that target, by any build? */
 bool takeover_name_is_of(const char *name, const char *target);
-
-/* --- a target in the store --------------------------------------------------- */
 
 /*
  * Stores memory and descriptors, with a first commit, as nobody's. fds:
@@ -263,8 +255,6 @@ void takeover_drop_memory(struct node *, uint64_t place,
 /* This memory, which holds a new queue and list, replaces the keeper's. */
 void takeover_replace(struct keeper *, struct takeover_memory *);
 
-/* --- stacks of a family ------------------------------------------------------ */
-
 int takeover_sites_new(struct takeover_sites **, struct node *,
     struct stream_sites **);
 /* Owns fd. */
@@ -275,8 +265,6 @@ void takeover_sites_unref(struct takeover_sites *);
 /* Frees stacks without references and removes them from the store. */
 void takeover_sites_free(struct takeover_sites *);
 
-/* --- the next process --------------------------------------------------------- */
-
 /*
  * As of the last commit.  Owns the memory, also on failure. fds, the two
  * areas, stay the caller's.  References to slot->sites' stacks become its own
@@ -284,8 +272,6 @@ void takeover_sites_free(struct takeover_sites *);
  */
 int keeper_resume(struct keeper **, struct node *, struct takeover_memory *,
     const int fds[2], struct takeover_sites *, struct stream_sites *);
-
-/* --- the node itself ----------------------------------------------------------- */
 
 /*
  * Id, boot and last stream number, taken over or first stored.  How many

@@ -41,8 +41,6 @@
 #include "../node_options/node_options.h"
 #include "../places/places.h"
 
-/* --- links -------------------------------------------------------------- */
-
 struct nodes_link;
 
 /*
@@ -163,8 +161,6 @@ int nodes_connect_entry(struct nodes_link **, uv_loop_t *,
 /* A link to this user's newest node; it is lost until there is one. */
 int nodes_connect_later(struct nodes_link **, uv_loop_t *);
 
-/* --- targets of a node -------------------------------------------------- */
-
 struct nodes_target {
 	uint32_t index;			/* in DSTRM */
 	char name[128];			/* in DSTRM */
@@ -258,8 +254,6 @@ void nodes_sum_of(const struct nodes_target *, struct nodes_sum *);
 /* Adds the second sum to the first one. */
 void nodes_sum_add(struct nodes_sum *, const struct nodes_sum *);
 
-/* --- listings ----------------------------------------------------------- */
-
 struct nodes_listing;
 
 struct nodes_listing_opts {
@@ -342,8 +336,6 @@ int nodes_record(struct nodes_link *, uint32_t index,
 int nodes_recording_ask(struct nodes_link *, bool own,
     enum wire_record_action, nodes_recording_cb, void *arg);
 
-/* --- requests: for the rooms above -------------------------------------- */
-
 #define LINK_ASKS_MAX 128
 
 /*
@@ -409,8 +401,6 @@ pid_t link_child(const struct nodes_link *);	/* 0: none */
 /* Asks our child to pass a signal of `from` on to its command.  -ESRCH: it has ended. */
 int link_pass_signal(const struct nodes_link *, int sig, pid_t from);
 
-/* --- targets ------------------------------------------------------------ */
-
 /* As nodes_targets(); link_forget() with the owner ends it without a callback. */
 int targets_ask(struct nodes_link *, const void *owner, nodes_targets_cb,
     void *arg);
@@ -421,8 +411,6 @@ int targets_ask(struct nodes_link *, const void *owner, nodes_targets_cb,
  */
 const struct nodes_target *targets_best(const struct nodes_target *, size_t n,
     pid_t pid, const struct nodes_link *run);
-
-/* --- retry -------------------------------------------------------------- */
 
 #define RETRY_FIRST_MS 250	/* longest first wait; doubles with each try ... */
 #define RETRY_MOST_MS 15000	/* ... up to this */

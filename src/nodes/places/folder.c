@@ -183,6 +183,7 @@ newest_first(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
+/* One allocation: the pointers, then the texts. */
 static int
 pack(const struct found *list, size_t n, char ***paths)
 {

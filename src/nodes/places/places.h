@@ -31,8 +31,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* --- sockets and programs ----------------------------------------------- */
-
 /* Names of sockets in nodes_folder(). */
 #define DAEMON_SYSTEM_FOLDER "/run/pagek"
 #define DAEMON_SOCKET "node"		/* pages' socket of a daemon */
@@ -77,8 +75,6 @@ bool nodes_watcher(pid_t, struct nodes_watcher *);
  * installed.  -ENOENT and such.
  */
 int nodes_program(const char *name, char *path, size_t cap);
-
-/* --- the table ---------------------------------------------------------- */
 
 #define NODES_NAME_MAX 63
 #define NODES_TABLE_MAX 4096	/* entries */
@@ -169,8 +165,6 @@ const char *nodes_pid_hint(const char *name, char hint[NODES_PID_HINT]);
 
 /* AB86 for trunk 11, node 134; 0 without a port. */
 uint16_t nodes_entry_friendly(const struct nodes_entry *);
-
-/* --- the command line of ssh -------------------------------------------- */
 
 #define SSH_WORD_MAX 256	/* bytes of a host, with its NUL */
 #define SSH_PROGRAM_MAX 64	/* bytes of a remote path, with its NUL */

@@ -65,14 +65,10 @@ void recorder_init(struct node *);
 void recorder_close(struct node *);
 void recorder_fini(struct node *);
 
-/* --- offers: any thread ----------------------------------------------------- */
-
 /* Owns fd.  Without room the user's oldest offer is closed, or fd. */
 void recorder_offer(struct node *, int fd, uid_t, const struct file_offer *);
 /* The file of the user's offer, now the caller's; -ENOENT. */
 int recorder_claim(struct node *, const uint8_t *token, uid_t);
-
-/* --- recordings --------------------------------------------------------------- */
 
 struct recorder_opts {
 	int fd;
@@ -108,8 +104,6 @@ void recorder_second(struct node *);
 void recorder_stat(const struct node *, uint64_t n[WIRE_STATS_COUNT]);
 /* Recordings of this image. */
 unsigned recorder_count(const struct keeper *);
-
-/* --- inside this room ----------------------------------------------------------- */
 
 struct tap;
 struct tap_store;

@@ -319,8 +319,6 @@ void app_marks_complete(struct app *, const char *before, const char *arg,
 void app_marks_prepare(struct app *);
 void app_marks_tick(struct app *);
 
-/* --- prompts ---------------------------------------------------------------- */
-
 void app_prompt_open(struct app *, const struct app_prompt_ops *);
 void app_prompt_key(struct app *, int code);
 /* Saves the history. */
@@ -389,8 +387,6 @@ void app_sort_open(struct app *);
 void app_sort_reverse(struct app *);
 void app_sort_left(struct app *);
 void app_sort_right(struct app *);
-
-/* --- overlays --------------------------------------------------------------- */
 
 extern const struct panel_ops overlay_help, overlay_targets, overlay_marks,
     overlay_detail,

@@ -24,8 +24,6 @@
 #include "../blocks/row_filter.h"
 #include "../refcnt/refcnt.h"
 
-/* --- sessions ------------------------------------------------------------- */
-
 /*
  * Opens a session, for pump_down(), and waits until it has settled.  PAGEK_OK,
  * or the exit status after a complaint.
@@ -137,8 +135,6 @@ void batch_add_refcnt(const struct options *, uv_loop_t *,
     struct nodes_session *, struct refcnt_reader *, struct options *with);
 bool batch_wants_refcnt(const struct options *);
 
-/* --- names ---------------------------------------------------------------- */
-
 /* Parses --filter; NULL: there is none.  The caller's.  -ENOMEM. */
 int batch_filter(const struct options *, struct page_row_filter **);
 
@@ -164,8 +160,6 @@ int batch_await_names(uv_loop_t *, struct nodes_session *, struct profile *,
 /* Reports missing names, and why if known. */
 void batch_report_names(const struct options *, struct nodes_session *,
     size_t lacking, size_t of);
-
-/* --- pages as text -------------------------------------------------------- */
 
 /* Lines of repeated pictures: LINES, the terminal's, or 24. */
 int batch_lines(FILE *);

@@ -38,8 +38,6 @@ struct page_drain {
 	struct page_sorting sorting;	/* of the page before the drain */
 };
 
-/* --- moments -------------------------------------------------------------- */
-
 /* The moment that the view shows.  -EAGAIN: the list is not complete; -ENOENT. */
 int page_moment_set(struct page_moment *, const struct page_view *);
 /*

@@ -108,15 +108,11 @@ struct config_value config_value(const struct config *,
 void config_bind_keys(const struct config *);
 void config_styles(const struct config *, struct page_style out[PAGE_MARKS]);
 
-/* --- a setting as a line of the file, its origin in a comment --------------- */
-
 #define CONFIG_SHOW_TEXT 1280
 
 /* A line of safe text; argument: shown in a comment if there is no value. */
 void config_show(char out[CONFIG_SHOW_TEXT], const char *key,
     const char *argument, const struct config_value *);
-
-/* --- editing the user's file ----------------------------------------------- */
 
 /*
  * All other bytes stay.  A setting keeps its blanks and comment; a new one

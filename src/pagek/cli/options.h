@@ -53,8 +53,6 @@ enum pagek_exit {
 	PAGEK_RUN_FAILED = 125,
 };
 
-/* --- commands ------------------------------------------------------------- */
-
 enum command {
 #define COMMAND(id, name, synopsis, words, run, check, groups, help) \
 	COMMAND_##id,
@@ -165,8 +163,6 @@ option_taken(const struct option_row *row, enum command c)
 {
 	return (row->takers & command_rows[c].takes) != 0;
 }
-
-/* --- their values --------------------------------------------------------- */
 
 enum list_choice {
 	LIST_DEFAULT,
@@ -319,7 +315,6 @@ struct word_options {
 	const char *memory;		/* mdd-dump: core:FILE or pid:N; NULL */
 };
 
-/* --root: stress, refcnt. */
 struct stress_options {
 	const char *root;		/* a folder; NULL: this machine */
 	const char *only;		/* "command", a process id; NULL: all requests */
@@ -416,8 +411,6 @@ int option_switch(const char *text);
 
 /* Prints the help of one command, or of all with COMMANDS (cmd_help.c). */
 void options_help(FILE *, enum command);
-
-/* --- on the way to struct options ---------------------------------------- */
 
 struct parse {
 	struct options *o;

@@ -46,8 +46,6 @@ bool pump_is_interrupted(void);
 /* Closes session and link and runs the loop until their handles are closed. */
 void pump_down(uv_loop_t *, struct nodes_session *, struct nodes_link *);
 
-/* --- repeated outputs ----------------------------------------------------- */
-
 /*
  * One output each --interval, until --count or --duration; each is due at a
  * multiple of the interval from the start.

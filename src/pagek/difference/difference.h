@@ -139,8 +139,6 @@ bool page_marked_wants_all(const struct page *);
 void page_copied_block(const struct page_marked *, const struct page_copied *,
     const struct blklist *, struct blk *);
 
-/* --- sums ----------------------------------------------------------------- */
-
 #define DIFFERENCE_CELLS 32768	/* what does not fit is summed in one without a name */
 #define DIFFERENCE_BLOCKS 65536	/* listed of each kind */
 #define DIFFERENCE_POINTS 16

@@ -95,8 +95,6 @@ void listing_own_number(char out[5]);
 /* Parses the word in *L<>.  0, or -EINVAL with a sentence of outside text. */
 int listing_to(struct listing_to *, const char *word, char *why, size_t cap);
 
-/* --- files and folders that appear whole or not at all ---------------------- */
-
 #define WHOLE_NAME 256
 #define WHOLE_TEMPORARY 64
 

@@ -28,8 +28,6 @@ bool page_are_siblings(const struct blk *, const struct blk *);
 /* Never 0.  Equal for siblings; for other blocks by a chance of 2^-64. */
 uint64_t page_sibling_key(const struct blk *);
 
-/* --- a search for the siblings of one block --------------------------------- */
-
 #define PAGE_SIBLINGS_MAX 256	/* that are listed */
 #define PAGE_BESIDE_MAX 64
 

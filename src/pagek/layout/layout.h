@@ -56,8 +56,6 @@ int page_compose_view(struct page *, const struct page_view *, int cols,
 uint64_t page_view_peak(const struct page *, const struct page_view *);
 void page_peak_anew(struct page *, const struct page_view *);
 
-/* --- layouts ------------------------------------------------------------ */
-
 struct page_state;
 
 struct page_layout_ops {

@@ -26,8 +26,6 @@
 
 #include "../page/view.h"
 
-/* --- costs ---------------------------------------------------------------- */
-
 #define COST_STEPS 16			/* buckets for each power of two */
 #define COST_BUCKETS (COST_STEPS * 30)	/* the last is above an hour */
 
@@ -61,8 +59,6 @@ void page_costs_begin(struct page_costs *, struct page *,
 /* The panel's title, and a line for each cost. */
 void page_costs_put(const struct page_costs *, const struct page *,
     const struct nodes_look *, struct page_picture *);
-
-/* --- numbers -------------------------------------------------------------- */
 
 #define PAGE_DIAG_MAX 128	/* numbers */
 

@@ -227,8 +227,6 @@ typedef void (*field_leaf)(void *arg, const struct field *, const char *name,
 void field_walk(const struct field_table *, unsigned subset, const void *row,
     field_leaf leaf, void *arg);
 
-/* --- columns on a screen -------------------------------------------------- */
-
 #define FIELD_COLUMNS 16
 
 struct field_plan {
@@ -244,8 +242,6 @@ int field_width(const struct field *, bool sampled);
 /* A number in groups of digits or in its unit, a text, or "-": unknown. */
 void field_cell(const struct field *, const void *row, char out[FIELD_CELL]);
 bool field_has_column(const struct field *, unsigned subset);
-
-/* --- chosen fields -------------------------------------------------------- */
 
 /*
  * Copies the key of the list's next name, unknown names as they are; NULL at

@@ -142,8 +142,6 @@ bool picture_is_ascii(const struct page_picture *);
 
 void page_picture_fini(struct page_picture *);
 
-/* --- lists longer than the screen ----------------------------------------- */
-
 /*
  * Which lines of a list are shown below its title.
  *	picture_line(pic);
@@ -191,8 +189,6 @@ void page_overlay_title(const char *keys, struct page_picture *);
 /* Fills the picture and writes the keys on its last line. */
 void page_overlay_bar(const char *keys, int rows, struct page_picture *);
 
-/* --- drawings ------------------------------------------------------------- */
-
 /*
  * Made of eighth blocks, or of " .:-=+*#" in ASCII and on consoles without
  * them.
@@ -210,8 +206,6 @@ void picture_spark(struct page_picture *, const uint64_t *v, size_t n,
 
 /* share, clamped to 0 to 1, padded to the width. */
 void picture_bar(struct page_picture *, double share, int width);
-
-/* --- sizes ---------------------------------------------------------------- */
 
 /* In groups of digits if that fits `width` columns, 2 to 20: base_format_grouped(). */
 void picture_grouped(struct page_picture *, uint64_t n, int width);

@@ -42,8 +42,6 @@ size_t line_shown(const struct typed_line *, int cols, bool ascii);
 /* Columns from that byte to the cursor. */
 int line_cursor(const struct typed_line *, size_t shown, bool ascii);
 
-/* --- completion --------------------------------------------------------- */
-
 /* All zeros but for `from` and `begun` is an empty list. */
 struct line_words {
 	size_t from;		/* byte of the line where the word begins */

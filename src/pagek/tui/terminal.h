@@ -62,8 +62,6 @@ void terminal_resize(void);
 
 bool terminal_colors(enum page_color);
 
-/* --- frames --------------------------------------------------------------- */
-
 /*
  * Curses writes after each cursor move, so a remote picture would come in
  * parts.  Inside a frame a file in memory is standard output;

@@ -110,8 +110,6 @@ int usage_list_group(struct usage_list *, enum usage_grouping);
 void usage_list_sum(struct usage_list *);
 void usage_list_fini(struct usage_list *);
 
-/* --- their order --------------------------------------------------------------- */
-
 enum usage_sort {
 	USAGE_SORT_ORDER,	/* of first use */
 	USAGE_SORT_TYPE,

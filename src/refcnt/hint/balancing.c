@@ -1,7 +1,7 @@
 /*
- * A process that needs samples holds a shared lock on the file with the former settings.
- * Settings are changed under an exclusive lock, which only the first and the last process
- * get.  When a process is killed, the kernel releases its lock.
+ * A process with samples holds a shared lock on the file with the former
+ * settings, which change under an exclusive lock: the first and last process
+ * get it.  The kernel releases a killed one's.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -51,8 +51,6 @@ struct balancing {
 	char root[PATH];
 	int fd;
 };
-
-/* --- settings ---------------------------------------------------------------------- */
 
 static int
 open_setting(const char *root, unsigned no, int flags)
@@ -104,8 +102,6 @@ write_setting(const char *root, unsigned no, int value)
 	close(fd);
 	return err;
 }
-
-/* --- the file: a line "NAME WAS IS" for each change ---------------------------------- */
 
 /* False: the file has no change, or is damaged. */
 static bool
@@ -160,8 +156,6 @@ put_back(const char *root, int fd)
 	(void)!ftruncate(fd, 0);
 }
 
-/* --- changes -------------------------------------------------------------------------- */
-
 /* Keeps the former value that a killed process has saved, if its change is in effect. */
 static void
 plan(struct change *c, int now, int is)
@@ -172,8 +166,8 @@ plan(struct change *c, int now, int is)
 }
 
 /*
- * Needs the exclusive lock.  Saves the settings, then changes them.  The file is not
- * empty afterwards, even if nothing had to be changed.
+ * Under the exclusive lock: saves the settings, then changes them.  The file
+ * is not empty afterwards.
  */
 static int
 change(const struct balancing *b, char why[REFCNT_WHY])

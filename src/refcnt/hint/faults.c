@@ -53,8 +53,6 @@ page_faults(void)
 	};
 }
 
-/* --- support ------------------------------------------------------------------------- */
-
 int
 hints_supported(pid_t pid, const char *root, unsigned nodes, char why[REFCNT_WHY])
 {
@@ -84,8 +82,6 @@ hints_supported(pid_t pid, const char *root, unsigned nodes, char why[REFCNT_WHY
 	perf_ring_close(&probe);
 	return err;
 }
-
-/* --- threads -------------------------------------------------------------------------- */
 
 /* The index of the first thread with that id or a higher one. */
 static size_t
@@ -240,8 +236,6 @@ hints_close(struct hints *h)
 	free(h);
 }
 
-/* --- samples ------------------------------------------------------------------------- */
-
 int
 hints_begin(struct hints *h)
 {
@@ -283,8 +277,8 @@ union record {
 };
 
 /*
- * A thread with events of its own may also have inherited those of its creator, which
- * report the same fault again.
+ * A thread with events of its own may have inherited its creator's, which
+ * report the fault again.
  */
 static bool
 is_told_once(const struct hints *h, const union record *r)

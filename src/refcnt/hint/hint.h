@@ -1,17 +1,16 @@
 /*
- * hint: references to pages that the kernel samples in order to place memory near its
- * users (automatic NUMA balancing).
+ * hint: references to pages that the kernel samples in order to place memory
+ * near its users (automatic NUMA balancing).
  *
  *	faults.c	page faults of a process, with address and processor: perf
  *	balancing.c	the machine's settings that make the kernel sample
  *
- * From time to time, the kernel removes the access rights of some pages.  The next
- * reference to such a page causes a fault, a *sample*, which shows the page and the
- * processor and restores the rights.  perf_event_open(2) reports all page faults, so the
- * first touch of a page and a copy on write are samples as well.
+ * From time to time, the kernel removes some pages' access rights.  The next
+ * reference causes a fault, a *sample*, with page and processor, and restores
+ * them. perf_event_open(2) reports all page faults: a first touch and a copy
+ * on write are samples as well.
  *
- * The observer changes what it observes: the kernel moves pages to the node that
- * refers to them, in all processes of the machine.
+ * The kernel moves pages to the node that refers to them, in all processes.
  *
  * Known limits
  *	In each scan, a page has one sample at most, however often it is referenced.
@@ -42,24 +41,20 @@
 struct balancing;
 
 /*
- * Makes the kernel sample: switches kernel.numa_balancing on, and makes it scan as often
- * as it can (scan_period_max_ms gets the value of scan_period_min_ms).
- * root: "/", or a folder with copies of these files.
+ * Makes the kernel sample: kernel.numa_balancing on, scans as often as it can
+ * (scan_period_max_ms gets scan_period_min_ms). root: "/", or a folder with
+ * copies.
  *
- * file: holds the former settings, which the last process restores.  It is created if
- * necessary, in a folder that no other user can write.  Any number of processes may
- * share it.
+ * file: the former settings, for the last process to restore, made if need be
+ * in a folder that no other user can write.  Any number of processes.
  *
- * Returns 0; `why` is "", or a sentence if samples will be rare.  Otherwise -EOPNOTSUPP:
- * this kernel has no balancing; -EBUSY: another process has been changing the settings
- * for a second; or an error of open(2) or write(2); `why` is a sentence.
+ * 0; `why` is "", or a sentence if samples will be rare.  -EOPNOTSUPP: no
+ * balancing; -EBUSY: another process has been changing settings for a second;
+ * errors of open(2), write(2); `why` is a sentence.
  */
 int balancing_begin(struct balancing **, const char *root, const char *file,
     char why[REFCNT_WHY]);
-/*
- * The last process restores the settings, except those that another program has changed
- * since.  Does nothing with NULL.
- */
+/* The last process restores settings that nobody else has changed.  NULL: nothing. */
 void balancing_end(struct balancing *);
 /* False: another program has switched balancing off. */
 bool balancing_is_on(const struct balancing *);
@@ -73,16 +68,15 @@ void balancing_restore(const char *root, const char *file);
 struct hints;
 
 /*
- * Returns 0, or a negative errno and in `why` a sentence why this process cannot be
- * counted: the kernel or machine has no such faults, or a right is missing.  Changes
- * nothing.
+ * 0, or a negative errno with a sentence in `why`: no such faults here, or a
+ * right is missing.  Changes nothing.
  */
 int hints_supported(pid_t, const char *root, unsigned nodes, char why[REFCNT_WHY]);
 
 /*
- * Attaches to all threads of the process, and to those that they create.  The topology
- * must outlive the hints.  -ESRCH: the process has ended; -EMFILE: it has too many
- * threads; -ENOMEM; errors of perf_event_open(2).
+ * Attaches to the process's threads, also later ones.  The topology must
+ * outlive it.  -ESRCH: ended; -EMFILE: too many threads; -ENOMEM; errors of
+ * perf_event_open(2).
  */
 int hints_open(struct hints **, pid_t, const struct refcnt_topology *);
 void hints_close(struct hints *);
@@ -93,9 +87,8 @@ int hints_begin(struct hints *);
 typedef void hints_sample(void *arg, uint64_t vaddr, unsigned node, bool coarse);
 
 /*
- * Reports the faults since the last call, at any address.  The kernel's buffer for them,
- * HINTS_RING bytes for each processor, holds some 8,000.  -ESRCH: the process has ended,
- * or has executed another program.
+ * Reports faults since the last call, at any address.  HINTS_RING bytes for
+ * each processor hold some 8,000.  -ESRCH: ended, or executed another program.
  */
 #define HINTS_RING (256u << 10)
 int hints_read(struct hints *, hints_sample *, void *arg);

@@ -78,8 +78,6 @@ struct stream_feed_counts {
 	bool joined;		/* the target has mapped the areas: silence means no events */
 };
 
-/* --- making one, ending one ----------------------------------------------- */
-
 /*
  * Makes, seals and maps both areas: fds[0] the ring area, fds[1] the keeper
  * area, which the caller sends and closes.  `no_wait`: producers drop at once
@@ -93,8 +91,6 @@ void stream_feed_free(struct stream_feed *);
 
 /* Unmaps and frees, but tells the target nothing: another process goes on. */
 void stream_feed_detach(struct stream_feed *);
-
-/* --- a feed that outlives its keeper --------------------------------------- */
 
 /*
  * Another process can go on with it.  The caller sends fds[0], the ring area,
@@ -162,8 +158,6 @@ int stream_feed_area(int fd);
  */
 int stream_feed_abandon(const int fds[2]);
 
-/* --- areas of an ended target, for reuse ------------------------------------ */
-
 /* Empty: the descriptors are -1, all else is zero. */
 struct stream_areas {
 	int fds[2];		/* descriptors of stream_feed_new_persistent(); -1: none */
@@ -186,8 +180,6 @@ int stream_feed_new_again(struct stream_feed **, struct stream_areas *areas,
 
 /* Unmaps and closes the areas, if any. */
 void stream_areas_close(struct stream_areas *);
-
-/* --- requests to the target ------------------------------------------------ */
 
 /*
  * The store for this target's stacks; takes a reference.  Records get its
@@ -249,8 +241,6 @@ void stream_feed_arm(struct stream_feed *, bool armed, int64_t now_ms);
 bool stream_feed_is_armed(const struct stream_feed *);
 /* After robust_begin() or robust_set_owner(): a dormant target has the new one. */
 void stream_feed_owner_changed(struct stream_feed *);
-
-/* --- passes ----------------------------------------------------------------- */
 
 /* Tickets of a forked child's shards begin where its parent's were. */
 void stream_feed_start_at(struct stream_feed *,

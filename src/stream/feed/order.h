@@ -83,8 +83,6 @@ sitemap_caller(struct sitemap *m, uint64_t *w3)
 	return 0;
 }
 
-/* --- ticketmap -------------------------------------------------------------- */
-
 /*
  * From (shard, ticket) to a value other than 0.  Open addressing; a removal
  * closes the gap; it grows and never shrinks.  The seed is random, for a
@@ -199,8 +197,6 @@ ticketmap_remove(struct ticketmap *m, struct ticketmap_entry *entry)
 	m->entries[gap].value = 0;
 	m->used--;
 }
-
-/* --- the merge -------------------------------------------------------------- */
 
 /* Why a shard is off the fast path. */
 struct shard_wait {

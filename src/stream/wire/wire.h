@@ -390,8 +390,6 @@ struct wire_memory_node {
 	char name[WIRE_MEMORY_NAME + 1];
 };
 
-/* --- messages ------------------------------------------------------------- */
-
 #define MEMBER_UINT(type, member, max) type member;
 #define MEMBER_INT(type, member) type member;
 #define MEMBER_BOOL(member) bool member;

@@ -49,8 +49,6 @@ bool symread_is_mangled(const char *name);
 
 #include <elfutils/libdwfl.h>
 
-/* --- ranges -------------------------------------------------------------- */
-
 struct range {
 	uint64_t lo, hi;	/* hi beyond the last */
 	uint64_t reach;		/* the highest hi up to here */
@@ -71,8 +69,6 @@ void ranges_sort(struct ranges *);
 /* The innermost range that contains addr, borrowed; NULL none. */
 const struct range *ranges_find(const struct ranges *, uint64_t addr);
 void ranges_fini(struct ranges *);
-
-/* --- files --------------------------------------------------------------- */
 
 /* Verified; SYMBOL_LINE, or why there is none. */
 enum symbol_known symread_module(const struct symbol_place *, int *fd,
@@ -97,8 +93,6 @@ int symread_debug(const struct symread_debug *, char *found);
 /* dwz's supplementary file. */
 int symread_alt(const char *name, const char *beside, const uint8_t *build_id,
     size_t build_id_len);
-
-/* --- images -------------------------------------------------------------- */
 
 struct dwarf_index;
 
@@ -135,8 +129,6 @@ const char *symread_symbol(struct image *, uint64_t pc);
 
 /* Turns an offset in the file into an address; false: there is none. */
 bool symread_offset(struct image *, uint64_t offset, uint64_t *addr);
-
-/* --- debug information --------------------------------------------------- */
 
 /* Adds the lines of pc, innermost first.  False: nothing is known. */
 bool symread_dwarf(struct image *, uint64_t pc, const char *symbol,

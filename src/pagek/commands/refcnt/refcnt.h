@@ -44,9 +44,7 @@ bool page_rows_fields(const char *list, char *why, size_t cap);
 
 /* --- machines (memory_rows.c) ---------------------------------------------------- */
 
-/* --memory; of the session's machine, or of this one with NULL. */
 int memory_print(const struct options *, uv_loop_t *, struct nodes_session *);
-/* --import. */
 int memory_import(const struct options *);
 
 #endif

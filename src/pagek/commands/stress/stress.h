@@ -16,7 +16,6 @@
 
 /* --- heap stress (cmd_stress.c) ----------------------------------------------- */
 
-/* --interval, --count or --duration is given. */
 bool stress_repeats(const struct options *);
 
 /* A row of the table of levels. */
