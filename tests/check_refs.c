@@ -51,6 +51,7 @@ static struct refcnt *counted;
 static pid_t target;
 static uint8_t seen[MOST];		/* 1 touched, 2 coarsely */
 static int64_t ahead_ms;		/* the keeper's clock before ours */
+static unsigned late_page, late_in;	/* it is touched at so many requests from now; 0: never */
 
 /* --- the target ----------------------------------------------------------------- */
 
@@ -178,6 +179,16 @@ pass(void)
 	    UINT64_MAX), 0);
 }
 
+static void
+touch_all(void)
+{
+	uint32_t round = atomic_load(&shared->asked) + 1;
+
+	atomic_store(&shared->asked, round);
+	while (atomic_load(&shared->done) != round)
+		pass();
+}
+
 static int
 ask(void *arg, const struct ring_cut *cut, size_t n)
 {
@@ -191,17 +202,11 @@ ask(void *arg, const struct ring_cut *cut, size_t n)
 		if (mono_ms(mono_now()) > until)
 			return -ETIMEDOUT;
 	}
+	if (err == 0 && late_in > 0 && --late_in == 0) {
+		shared->how[late_page] = HOW_LOAD;
+		touch_all();
+	}
 	return err;
-}
-
-static void
-touch_all(void)
-{
-	uint32_t round = atomic_load(&shared->asked) + 1;
-
-	atomic_store(&shared->asked, round);
-	while (atomic_load(&shared->done) != round)
-		pass();
 }
 
 static void *
@@ -403,6 +408,19 @@ TEST(many_cuts_follow_one_reading_of_the_mappings)
 	refs_sums(refs, &sums);
 	ck_assert_uint_eq(sums.coarse, 0);
 	ck_assert_uint_le(sums.reads, 6);
+}
+
+/* It lies in a mapping that was read already, as without any reference. */
+TEST(a_page_that_is_referenced_while_an_epoch_is_read_belongs_to_it)
+{
+	count(0, PAGES);
+	memset(shared->how, HOWS, sizeof shared->how);
+	shared->how[5] = HOW_LOAD;
+	late_page = 3 * PAGES / 4;
+	late_in = 3;
+	epoch();
+	ck_assert_uint_eq(late_in, 0);
+	compare(0, PAGES);
 }
 
 TEST(cuts_are_undone_in_the_end)

@@ -22,7 +22,8 @@
 #define FAN_PAGES 64		/* a range of so many pages is cut at each */
 #define DENSE_PAGES 1024	/* or of so many, if ... */
 #define DENSE 8			/* ... one of so many is referenced */
-#define ROUNDS 200		/* of one epoch */
+#define ROUNDS 200		/* of one pass over the pages */
+#define LATE_PASSES 4		/* after the first one */
 #define REQUESTS 16		/* of cuts, after one reading of the mappings */
 #define HUGE_PAGE (UINT64_C(2) << 20)
 #define SHARE 4			/* cuts take one of so many mappings that are left */
@@ -516,12 +517,12 @@ undo_cuts(struct refs *r)
 }
 
 static uint64_t
-count_open(const struct refs *r)
+count_state(const struct refs *r, enum page_state state)
 {
 	uint64_t n = 0;
 
 	for (size_t i = 0; i < r->pages; i++)
-		n += r->state[i] == PAGE_OPEN;
+		n += r->state[i] == state;
 	return n;
 }
 
@@ -540,7 +541,7 @@ do_round(struct refs *r, uint64_t *before, bool *done)
 		return err;
 	count_room(r);
 	(void)each_overlap(r, settle);
-	now = count_open(r) << 24 | r->maps.n;
+	now = count_state(r, PAGE_OPEN) << 24 | r->maps.n;
 	if (now >> 24 == 0 || r->cut == NULL || r->stuck || now == *before)
 		return 0;
 	*before = now;
@@ -558,17 +559,72 @@ do_round(struct refs *r, uint64_t *before, bool *done)
 }
 
 static int
-do_rounds(struct refs *r)
+settle_all(struct refs *r)
 {
 	uint64_t before = 0;
 	bool done = false;
 	int err = 0;
 
-	r->stuck = r->files = false;
-	r->sums.reads = 0;
 	for (unsigned i = 0; err == 0 && !done && i < ROUNDS; i++)
 		err = do_round(r, &before, &done);
-	if (err == 0 && r->stuck && r->tries < REFS_TRIES && count_open(r) > 0) {
+	return err;
+}
+
+/* Pages that were not referenced may have been meanwhile, where a mapping now says so. */
+static int
+reopen(struct refs *r, const struct overlap *o)
+{
+	(void)r;
+	if (o->map->referenced == 0)
+		return 0;
+	for (size_t i = 0; i < (o->to - o->from) / REFCNT_PAGE; i++)
+		if (o->state[i] == PAGE_UNTOUCHED)
+			o->state[i] = PAGE_OPEN;
+	return 0;
+}
+
+/*
+ * Many readings take seconds, and a page that is first referenced meanwhile would be in
+ * no epoch, for the next one begins with clearing all bits.  So it is looked for again
+ * until a pass takes no more than one reading.
+ */
+static int
+look_again(struct refs *r)
+{
+	uint64_t touched = count_state(r, PAGE_TOUCHED), now;
+	uint64_t open = count_state(r, PAGE_OPEN);
+	unsigned reads;
+	int err = 0;
+
+	for (unsigned i = 0; err == 0 && i < LATE_PASSES && !r->stuck; i++) {
+		reads = r->sums.reads;
+		err = read_maps(r);
+		if (err != 0)
+			break;
+		(void)each_overlap(r, reopen);
+		(void)each_overlap(r, settle);
+		/* Of some mappings it stays unknown. */
+		if (count_state(r, PAGE_OPEN) > open)
+			err = settle_all(r);
+		now = count_state(r, PAGE_TOUCHED);
+		if (r->sums.reads - reads == 1 || now == touched)
+			break;
+		touched = now;
+	}
+	return err;
+}
+
+static int
+do_rounds(struct refs *r)
+{
+	int err;
+
+	r->stuck = r->files = false;
+	r->sums.reads = 0;
+	err = settle_all(r);
+	if (err == 0 && r->sums.reads > 1)
+		err = look_again(r);
+	if (err == 0 && r->stuck && r->tries < REFS_TRIES && count_state(r, PAGE_OPEN) > 0) {
 		r->tries++;
 		err = -EAGAIN;
 	}
