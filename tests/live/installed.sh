@@ -205,6 +205,24 @@ hottest_refuses() {
 }
 rule "... and says why it does not read a damaged or foreign one" hottest_refuses
 
+# Below another root, as a packager has it, and with a copy of the source alone.
+staged() {
+	root=$tmp/stage
+	make_in install "$root" /opt/pagek || return 1
+	mkdir "$tmp/alone" && cp "$top/examples/hottest.c" "$top/examples/counted.c" \
+	    "$tmp/alone" && cd "$tmp/alone" || return 1
+	for example in hottest counted; do
+		gcc -std=c11 -O1 -Wall -Wextra -Werror -o $example $example.c \
+		    $(PKG_CONFIG_PATH=$root/opt/pagek/lib/pkgconfig \
+		    PKG_CONFIG_SYSROOT_DIR=$root pkg-config --cflags --libs \
+		    alloclog pagek-refcnt) || return 1
+	done
+	LD_LIBRARY_PATH=$root/opt/pagek/lib/pagek ./hottest \
+	    "$top/tests/corpus/refcnt/target" >"$tmp/said" && sed 1,2d "$tmp/said" |
+	    sed 's/  */ /g; s/^ //' | diff "$tmp/wanted" -
+}
+rule "... also one that was built against a tree below DESTDIR" staged
+
 has_map() {
 	map=$(echo "$XDG_RUNTIME_DIR"/pagek/refcnt/*/refcnt.node0) && [ -f "$map" ]
 }

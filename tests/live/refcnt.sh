@@ -254,6 +254,45 @@ says_that_it_executed() {
 	    "$pagek" refcnt --enable "pid:$pid" "$address" 256k &&
 	    until_true 20 have_passed 1
 }
+# Two large blocks, and that of its output: a node counts all but one of these.
+cat >large.c <<'PROGRAM'
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+int
+main(void)
+{
+	void *a = malloc(700 << 20), *b = malloc(700 << 20);
+	int c;
+
+	printf("%d\n", (int)getpid());
+	fflush(stdout);
+	c = getchar();
+
+	free(a);
+	free(b);
+	return c != EOF;
+}
+PROGRAM
+cc -O0 -o large large.c || exit 1
+enables_a_part() {
+	mkfifo large.in
+	"$pagek" run -b -o /dev/null -- ./large <large.in >out.large 2>err.large &
+	large=$!
+	exec 4>large.in
+	until_true 20 test -s out.large && read -r of <out.large &&
+	    until_true 20 "$pagek" list -o /dev/null "pid:$of" &&
+	    ! "$pagek" refcnt --enable --all "pid:$of" >text 2>said &&
+	    cat said && grep 'at most 262,144 pages' said &&
+	    grep 'before that, 2 of 3 ranges were switched on' said
+	part=$?
+	exec 4>&-
+	wait "$large"
+	return $part
+}
+rule "a request that a node carries out in part says so" enables_a_part
+
 rule "a program that executes another one is counted no longer, and that is said" \
     says_that_it_executed
 rule "the target ends as it would" finish
