@@ -2,9 +2,11 @@
  * A session's copy of the node's counts of references, against a scripted node.
  */
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../src/base/base.h"
+#include "../src/pagek/refcnt/refcnt.h"
 #include "session_one.h"
 
 #define PAGES 1200
@@ -153,6 +155,38 @@ TEST(one_of_ever_new_periods_comes_in_the_end)
 	ck_assert_int_eq(touches()->error, 0);
 	ck_assert_uint_eq(touches()->n, PAGES);
 	ck_assert(same_pages_as_sent());
+	ck_assert_uint_lt(touches()->periods, touches()->latest);
+}
+
+/* Parts that were read before a period ended do not have its counts. */
+TEST(a_long_copy_has_the_counts_of_the_periods_before_its_first_part)
+{
+	struct refcnt_reader reader = { .plane = REFCNT_WIDE };
+	unsigned pages = 40000;
+	struct refcnt_page *many = calloc(pages, sizeof *many);
+	int r;
+
+	ck_assert_ptr_nonnull(many);
+	for (unsigned i = 0; i < pages; i++) {
+		many[i] = page[0];
+		many[i].vaddr = 0x10000 + i * (uint64_t)REFCNT_PAGE;
+	}
+	model.touch = many;
+	model.touches = pages;
+	model.touch_less = true;
+	model.touch_len = pages * (uint64_t)REFCNT_PAGE;
+	one_open(&plain, 2);
+	while ((r = refcnt_reader_step(&reader, session)) == 0) {
+		peer_serve(&peer);
+		if (reader.next.n > 0 && model.touch_no == 7)
+			model.touch_no++;
+	}
+	ck_assert_int_eq(r, 1);
+	ck_assert_uint_eq(reader.copy.n, pages);
+	ck_assert_uint_eq(reader.periods, 7);
+	ck_assert_uint_eq(reader.latest, 8);
+	refcnt_reader_fini(&reader);
+	free(many);
 }
 
 TEST(bad_rows_are_refused_and_the_last_copy_stays)

@@ -74,6 +74,7 @@ struct model {
 	unsigned touch_anew;		/* portions of another period than the first */
 	uint64_t touch_off;		/* from that page on there is a range less; 0: never */
 	bool touch_less;
+	uint64_t touch_len;		/* bytes of a range; 0: 4096 */
 	struct wire_count counted;	/* the last COUNT */
 	enum wire_error count_error;	/* the answer to COUNT; 0: COUNTED */
 	unsigned usage_anew;		/* portions that are of another copy than the first */
@@ -862,8 +863,8 @@ answer_touched(struct peer *p, const struct wire_msg *q, struct model *m)
 	t->pages = m->touches;
 	if (q->touches.range < t->nranges) {
 		wire_touch_range_put(ranges, &(struct wire_touch_range){
-		    .vaddr = 0x10000 * (q->touches.range + 1), .len = 4096,
-		    .since_ms = 900, .source = REFCNT_REFS });
+		    .vaddr = 0x10000 * (q->touches.range + 1),
+		    .len = m->touch_len != 0 ? m->touch_len : 4096, .since_ms = 900, .source = REFCNT_REFS });
 		t->ranges = (struct wire_bytes){ .p = ranges,
 			.len = WIRE_TOUCH_RANGE };
 	}

@@ -388,7 +388,8 @@ struct nodes_refcnt {
 	enum refcnt_plane plane;
 	int64_t now_ms, since_ms;	/* on the node's clock, as blk.ms */
 	uint32_t period_ms;
-	uint64_t periods;		/* that have ended */
+	uint64_t periods;		/* that had ended at its first part, ... */
+	uint64_t latest;		/* ... and at its last one, if not all of it is of one period */
 	uint64_t no;			/* another one with each copy; 0: there is none */
 	bool pending;			/* a copy is on its way */
 	/* The result of the last request for a copy: */

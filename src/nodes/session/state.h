@@ -191,6 +191,7 @@ struct session_refcnt {
 	bool rows_end, ranges_end;	/* all of these have come */
 	uint64_t first, from, to;	/* addresses asked for; where the next portion begins */
 	enum refcnt_plane plane;
+	uint64_t oldest;		/* the period of the first portion */
 	uint64_t period;		/* of the last portion ... */
 	uint32_t all_ranges;		/* ... and the ranges that there were */
 	unsigned tries;			/* copies of two periods, of one question */

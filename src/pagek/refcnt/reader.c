@@ -80,6 +80,7 @@ static int
 take_portion(struct refcnt_reader *r, const struct nodes_refcnt *t)
 {
 	struct refcnt_copy *c = &r->next;
+	bool first = c->ranges == 0;
 	int err = refcnt_copy_set_ranges(c, t->range, t->nranges);
 
 	if (err == 0)
@@ -87,7 +88,9 @@ take_portion(struct refcnt_reader *r, const struct nodes_refcnt *t)
 	c->now_ms = t->now_ms;
 	c->period_ms = t->period_ms;
 	r->pages = t->pages;
-	r->periods = t->periods;
+	if (first)
+		r->periods = t->periods;
+	r->latest = t->latest;
 	return err;
 }
 

@@ -165,7 +165,8 @@ struct refcnt_reader {
 	uint64_t from, to;		/* of the pages being read; to 0: to the end */
 	uint64_t asked_no;		/* of the answer before the one that is awaited */
 	uint64_t pages;			/* that were counted at the last answer */
-	uint64_t periods;		/* that had ended then */
+	uint64_t periods;		/* whose counts all parts of the copy have */
+	uint64_t latest;		/* periods that had ended at its last part */
 	bool asked, known;		/* known: there was an answer */
 	int error;			/* of the last answer, or 0 */
 	char why[256];			/* a sentence, also without an error; "" none */

@@ -106,6 +106,8 @@ take_portion(struct session_refcnt *t, const struct wire_touched *m)
 	if (!first && (m->no != t->period || m->nranges != t->all_ranges) &&
 	    ++t->tries < TRIES)
 		return -ESTALE;
+	if (first)
+		t->oldest = m->no;
 	t->period = m->no;
 	t->all_ranges = m->nranges;
 	err = take_pages(t, m);
@@ -126,7 +128,8 @@ take_copy(struct session_refcnt *t, const struct wire_touched *m)
 	t->told.range = t->range;
 	t->told.nranges = t->nranges;
 	t->told.no++;
-	t->told.periods = m->no;
+	t->told.periods = t->oldest;
+	t->told.latest = m->no;
 	t->told.nodes = m->nodes;
 	t->told.plane = t->plane;
 	t->told.now_ms = m->now_ms;

@@ -116,7 +116,7 @@ read_counts(struct work *w, uint64_t periods)
 	int status = read_counts_at(w, 0);
 
 	return status != PAGEK_OK || w->reader.copy.ranges == 0 ? status :
-	    read_counts_at(w, w->reader.periods + periods);
+	    read_counts_at(w, w->reader.latest + periods);
 }
 
 static bool
@@ -183,7 +183,7 @@ enable(struct work *w)
 		    set_period(w, longest(w));
 		status = read_counts(w, 1);
 	}
-	w->until = w->reader.periods + 1;
+	w->until = w->reader.latest + 1;
 	if (status == PAGEK_OK)
 		notice("counting references to %s pages for %g s",
 		    base_digits(pages).text, w->since.idle_ms / 1000.0);
