@@ -796,6 +796,9 @@ LOOP_TEST(a_kill_at_any_instruction_leaves_the_last_commit, 0,
     PLANS * parts())
 {
 #ifdef __x86_64__
+	/* The long list of a trim takes ten times as long as the others. */
+	if (plans[_i % PLANS].trims && check_is_shortened())
+		return;
 	if (stores_work()) {
 		kill_lives(&plans[_i % PLANS], (unsigned)_i / PLANS);
 		return;
