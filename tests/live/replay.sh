@@ -129,6 +129,7 @@ difference() {
 }
 
 # A recording has a sample for each second.
+# 2: on a busy machine the moment changed before the page had its first sample.
 stress() {
 	"$pagek" record -q -o seconds -- python3 -c 'import time
 for i in range(30):
@@ -140,7 +141,7 @@ for i in range(30):
 	    wait_for '^1 default criteria +- +(0|n/a) +(0|n/a) ' || return 1
 	keys ':at end' Enter
 	wait_for '^1 default criteria +[^ ]+ +[^ ]+ +(n/a|[~<>]?[1-9][0-9,]*) ' ||
-	    return 1
+	    return 2
 	keys ':at begin' Enter
 	wait_for '^1 default criteria +- +(0|n/a) +(0|n/a) ' && keys q &&
 	    wait_for 'K MEMORY' && keys q && wait_for 'status=0'
@@ -251,7 +252,7 @@ rule ", and . step by one event" steps
 rule ":at and { go to moments, and say what is none" moments
 rule "page H compares a mark with a later moment" difference
 rule "q leaves with status 0" leaves
-rule "page S has the heap stress of the moment" stress
+rule "page S has the heap stress of the moment" tries stress
 rule "it plays to the end; :play sets the speed, Space pauses" plays
 rule "a small terminal has the state" small
 rule "what is no capture is refused with a reason" no_captures
