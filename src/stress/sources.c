@@ -13,7 +13,7 @@
 /* The file has one line of at most 126 bytes; mainline's is longer. */
 #define SIX_BYTES 512
 #define FILE_BYTES ((size_t)64 << 10)
-/* Requests that may come between the readings of the file and of /proc/vmstat. */
+/* The kernel sums both up over its processors, which go on meanwhile. */
 #define STOLEN_LEAST 64
 
 const struct stress_level stress_levels[STRESS_LEVELS] = {
@@ -68,7 +68,7 @@ struct stress {
 	uint64_t raw[STRESS_LEVELS];
 	int file;			/* of STRESS_FILE: open and locked; -1 */
 	const char *file_name;
-	uint64_t requests;		/* at the last reading of it */
+	uint64_t requests;		/* after the last reading of it */
 	bool requests_known;
 	uint64_t stalls, kills;	/* of /proc/vmstat */
 	bool stalled;			/* requests stalled before the last sample */
@@ -272,11 +272,29 @@ read_six(struct stress *s, uint64_t n[STRESS_LEVELS])
 	}
 }
 
-/* Levels 1 to 5 are the requests that /proc/vmstat counts. */
+/* The satisfied requests; false: the kernel does not count them. */
+static bool
+requests_of(const struct stress *s, const struct stress_vmstat *v, uint64_t *n)
+{
+	*n = 0;
+	if (!v->known[STRESS_KEY_HIT] || !v->known[STRESS_KEY_MISS] ||
+	    !counts_requests(s))
+		return false;
+	add(n, v->n[STRESS_KEY_HIT]);
+	add(n, v->n[STRESS_KEY_MISS]);
+	return true;
+}
+
+/*
+ * Levels 1 to 5 are the requests that /proc/vmstat counts.  The file was read after it,
+ * and on a busy machine much later, so /proc/vmstat is read again: the next reading of
+ * the file has at least the requests from then on until its own reading of /proc/vmstat.
+ */
 static void
 look_for_readers(struct stress *s, const uint64_t n[STRESS_LEVELS])
 {
 	const struct stress_sample *t = &s->total;
+	struct stress_vmstat after = { 0 };
 	uint64_t had = 0, happened;
 
 	for (size_t i = 0; i < STRESS_LEVELS - 1; i++)
@@ -287,8 +305,8 @@ look_for_readers(struct stress *s, const uint64_t n[STRESS_LEVELS])
 		if (happened > had && happened - had > STOLEN_LEAST)
 			add(&s->total.stolen, happened - had);
 	}
-	s->requests = t->requests;
-	s->requests_known = t->requests_known;
+	s->requests_known = read_vmstat(s, &after) == 0 &&
+	    requests_of(s, &after, &s->requests);
 }
 
 /* The module says how often it could not follow; without it there is no file. */
@@ -557,13 +575,7 @@ take_requests(struct stress *s, const struct stress_vmstat *v)
 {
 	struct stress_sample *t = &s->total;
 
-	t->requests_known = v->known[STRESS_KEY_HIT] &&
-	    v->known[STRESS_KEY_MISS] && counts_requests(s);
-	t->requests = 0;
-	if (!t->requests_known)
-		return;
-	add(&t->requests, v->n[STRESS_KEY_HIT]);
-	add(&t->requests, v->n[STRESS_KEY_MISS]);
+	t->requests_known = requests_of(s, v, &t->requests);
 }
 
 static void

@@ -4,6 +4,7 @@
 # and page S shows them.  Needs qemu.
 set -u
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib_guest.sh"
 . "$(dirname "$0")/lib_heapstress.sh"
 
 if has_kernel stock 6.1; then

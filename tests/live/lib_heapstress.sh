@@ -1,129 +1,36 @@
-# Sourced by the tests of contrib/heapstress, after lib.sh.
+# Sourced by the tests of contrib/heapstress, after lib.sh and lib_guest.sh.
 #
-# has_kernel KIND RELEASE ARGUMENT...	gets a kernel by tests/vm/kernel and sets $version,
-#					$root and $headers; without one, skips or makes
-#					a rule that fails.
-# build_module, build_kstress		make $tmp/module/heapstress.ko, $tmp/kstress.
-# script PART...			prints a guest's script of these parts (see below).
-# guest NAME FILE...			boots that kernel with the script $tmp/NAME.run,
-#					these files, the module and pagek; makes a rule
-#					of each sentence that the guest prints.  Its
-#					output is in $tmp/NAME.
+# build_module, build_kstress		add heapstress.ko, kstress to a guest's files.
+# heapstress_script PART...		prints a guest's script of these parts (see below).
 # stock_guest NAME PART...		tests a kernel that Debian ships, with these parts.
 
 heapstress=$top/contrib/heapstress
-vm=$top/tests/vm
-
-has_kernel() {
-	kernel=$(B="$B" "$vm/kernel" "$@" 2>"$tmp/why")
-	case $? in
-	0)
-		version=${kernel%% *}
-		headers=${kernel##* }
-		root=${kernel#* }
-		root=${root% *}
-		;;
-	77)
-		skip "$(tail -n 1 "$tmp/why")"
-		return 1
-		;;
-	*)
-		rule "a kernel: $*" sh -c 'cat "$0"; false' "$tmp/why"
-		return 1
-		;;
-	esac
-}
 
 # No BTF for the module: it needs pahole, and the test does not use it.
 build_module() {
 	rm -rf "$tmp/module"
 	cp -r "$heapstress/module" "$tmp/module" &&
 	    make -s -C "$tmp/module" KDIR="$headers" CC=gcc \
-		CONFIG_DEBUG_INFO_BTF_MODULES= "$@"
+		CONFIG_DEBUG_INFO_BTF_MODULES= "$@" &&
+	    cp "$tmp/module/heapstress.ko" "$tmp/files"
 }
 
 build_kstress() {
-	gcc -O2 -Wall -Wextra -Werror -static -o "$tmp/kstress" \
+	gcc -O2 -Wall -Wextra -Werror -static -o "$tmp/files/kstress" \
 	    "$heapstress/test/kstress.c"
 }
 
-# Prints the drivers of the disk that are modules.
-drivers() {
-	for module in virtio virtio_ring virtio_pci virtio_pci_legacy_dev \
-	    virtio_pci_modern_dev virtio_blk; do
-		for at in "$root/lib/modules/$version/kernel/drivers"/*/$module.ko* \
-		    "$root/usr/lib/modules/$version/kernel/drivers"/*/$module.ko*; do
-			case $at in
-			*.xz)
-				xz -dc "$at" >"$tmp/$module.ko"
-				echo "$tmp/$module.ko"
-				;;
-			*.ko) echo "$at" ;;
-			esac
-		done
-	done
-}
-
-boots() {
-	name=$1
-	shift
-	for file in kstress module/heapstress.ko; do
-		[ ! -e "$tmp/$file" ] || set -- "$@" "$tmp/$file"
-	done
-	truncate -s 1100M "$tmp/disk" &&
-	    "$vm/initramfs" "$tmp/initramfs" "$tmp/$name.run" "$@" $(drivers) &&
-	    "$vm/boot" "$root/boot/vmlinuz-$version" "$tmp/initramfs" "$tmp/disk" \
-		>"$tmp/$name.raw" 2>&1 </dev/null
-	tr -d '\r' <"$tmp/$name.raw" >"$tmp/$name"
-	tail -n 20 "$tmp/$name"
-	grep -q '^# end' "$tmp/$name"
-}
-
-said() {
-	grep -qx "ok: $2" "$tmp/$1" || {
-		cat "$tmp/$1"
-		return 1
-	}
-}
-
-# A guest that hung has printed fewer sentences than its script has checks.
-guest() {
-	name=$1
-	shift
-	rule "$name: the guest comes to its end" boots "$name" "$@"
-	grep -E '^(ok|FAIL): ' "$tmp/$name" | sed 's/^[^:]*: //' >"$tmp/$name.said"
-	while read -r sentence; do
-		rule "$name: $sentence" said "$name" "$sentence"
-	done <"$tmp/$name.said"
-	rule "$name: each check of the guest was made" \
-	    [ "$(wc -l <"$tmp/$name.said")" -ge "$(grep -c '^check ' "$tmp/$name.run")" ]
-}
-
-# Prints the paths of pagek's programs and their libraries.
-programs() {
-	set -- "$B/pagek" "$B/pageknode"
-	[ ! -x "$B/pagek-levels" ] || set -- "$@" "$B/pagek-levels"
-	printf '%s\n' "$@"
-	ldd "$@" | awk '/=> \//{ print $3 } /^\t\/.*\/ld-/{ print $1 }' | sort -u
+heapstress_script() {
+	script names "$@"
 }
 
 # --- parts of scripts --------------------------------------------------------------------------
 
-# script PART...
-script() {
+names_part() {
 	cat <<-'RUN'
-		. /functions
 		f=/proc/allocinfo
 		param=/sys/module/heapstress/parameters
-		HOME=/tmp
-		XDG_RUNTIME_DIR=/tmp/run
-		export HOME XDG_RUNTIME_DIR
-		mkdir -p -m 700 /tmp/run
-		dmesg -c >/tmp/boot		# what qemu's machine is like
 	RUN
-	for part; do
-		"${part}_part"
-	done
 }
 
 # The module's file and its parameters.
@@ -213,8 +120,82 @@ check "page S shows the file's counts" \
     until_true both grep -q "^source: the kernel's six counts, exact"
 fill
 check "two pages lose no count" until_true both counts 10240
+# says SOURCE: levels 1 to 5 are the requests of /proc/vmstat, and 40 MiB are among them.
+says() {
+	/pagek stress --format ndjson unix:/tmp/run/pagek/node -- \
+	    dd if=/dev/zero of=/tmp/fill bs=1M count=40 2>/tmp/said
+	rm /tmp/fill
+	grep -q "\"source\": \"$1\"" /tmp/said && sed -n '/level_1/{s/[{},]/\n/g;p;}' /tmp/said |
+	    awk '/"level_[1-5]":/ { sum += $2 } /"requests":/ { all = $2 }
+		/"taken_by_others":/ { taken = $2 } /"missed":/ { missed = $2 }
+		END { n = sum - all; exit !(sum >= 10240 && n * n < 64 * 64 &&
+		    taken == 0 && missed == 0) }'
+}
+check "pagek stress says what the file says, and /proc/vmstat" says file
 check "page S notices another reader" until_true steal
 end_pages
+rmmod heapstress
+RUN
+}
+
+# eBPF counts for a page while perf counts the requests of a program.
+ebpf_part() {
+	pages_part
+	cat <<'RUN'
+start_pages
+check "page S counts by eBPF" until_true both grep -q '^source: eBPF on tracepoints'
+# requests N: those of a program that touches N pages.
+requests() {
+	/pagek stress --only=command --format ndjson -- /kstress - touch $1 2>/tmp/said
+	sed -n 's/.*"requests": *\([0-9]*\).*/\1/p' /tmp/said
+}
+one=$(requests 1)
+many=$(requests 8193)
+echo "# 1 page: $one requests, 8193 pages: $many"
+check "a program that touches N more pages makes N to N + 64 requests" \
+    [ $((many - one)) -ge 8192 -a $((many - one)) -le 8256 ]
+check "... which eBPF does not hide from perf" both grep -q '^source: eBPF on tracepoints'
+end_pages
+RUN
+}
+
+# A control group of version 2 reads more than its limit, then asks for more at once.
+# The module counts beside it.
+charge_part() {
+	cat <<'RUN'
+mount -t cgroup2 cgroup2 /sys/fs/cgroup
+echo +memory >/sys/fs/cgroup/cgroup.subtree_control
+group=/sys/fs/cgroup/limited
+mkdir $group
+echo 24M >$group/memory.max
+insmod /heapstress.ko name=six
+# limited COMMAND...: counts it in the group; the module's six are then in /tmp/six.
+limited() {
+	cat /proc/six >/dev/null
+	sh -c 'echo $$ >$0/cgroup.procs && exec "$@"' $group \
+	    /pagek stress --only=command --format ndjson -o /tmp/said -- "$@"
+	cat /proc/six >/tmp/six
+	sed -n '/level_1/{s/[{},]/\n/g;p;}' /tmp/said | sed 's/^ *//' >/tmp/fields
+	cat /tmp/six >>/tmp/said
+}
+# has FIELD LEAST
+has() {
+	awk -v key="\"$1\":" -v least=$2 '$1 == key && $2 != "null" && $2 >= least { n++ }
+	    END { exit !n }' /tmp/fields
+}
+no_level() {
+	has level_1 1 && ! has level_4 1 && ! has level_5 1 && ! has level_6 1 &&
+	    grep -q ' 0 0 0$' /tmp/six
+}
+limited dd if=/dev/vda of=/dev/null bs=64k count=1600 2>/dev/null
+check "a limit of a control group moves its charge row" has charge_max 100
+check "... with the pages that its requests have freed" has charge_pgsteal_direct 10000
+check "... and no level from 4 on, of perf and of the module" no_level
+limited dd if=/dev/zero of=/dev/null bs=64M count=1 2>/dev/null
+check "a process that is killed for the limit is in the charge row" has charge_oom_kill 1
+check "... and in no level from 4 on" no_level
+echo $$ >/sys/fs/cgroup/cgroup.procs
+rmdir $group
 rmmod heapstress
 RUN
 }
@@ -272,19 +253,25 @@ rmmod heapstress
 RUN
 }
 
-# Kprobes are switched off before the module is loaded, then while it counts.
-kprobes_part() {
+# The module cannot count: the next source down is perf, without eBPF.
+next_source_part() {
 	cat <<'RUN'
-mount -t debugfs debugfs /sys/kernel/debug
-kprobes=/sys/kernel/debug/kprobes/enabled
+rm -f /pagek-levels
+next=events
 # source_is SOURCE [NODE]: the last line that pagek prints has this source.
 source_is() {
 	/pagek stress --interval 0.5 --count 3 --format ndjson $2 >/tmp/next
 	tail -n 1 /tmp/next | grep -q "\"source\": *\"$1\""
 }
-# On a slow machine, loading the eBPF programs takes too long.
-rm -f /pagek-levels
-next=events
+RUN
+}
+
+# Kprobes are switched off before the module is loaded, then while it counts.
+kprobes_part() {
+	next_source_part
+	cat <<'RUN'
+mount -t debugfs debugfs /sys/kernel/debug
+kprobes=/sys/kernel/debug/kprobes/enabled
 echo 0 >$kprobes
 check "without kprobes the module is not loaded" not insmod /heapstress.ko
 check "... which the kernel's log says" sh -c "dmesg | grep -q 'kprobes are switched off'"
@@ -305,6 +292,18 @@ check "kprobes are on again: the file has numbers" grep -qE '^([0-9]+ ){5}[0-9]+
 kill $node
 wait $node
 rmmod heapstress
+RUN
+}
+
+# For a kernel without the function that the module follows.
+symbols_part() {
+	next_source_part
+	cat <<'RUN'
+check "without the slow path's symbol the module is not loaded" not insmod /heapstress.ko
+check "... which the kernel's log says" \
+    sh -c "dmesg | grep -q 'lets nobody probe __alloc_pages_slowpath (-2)'"
+check "... and there is no file" not [ -e $f ]
+check "... so the next source is used" source_is $next
 RUN
 }
 
@@ -348,10 +347,15 @@ RUN
 stock_guest() {
 	name=$1
 	shift
-	script file levels module_pages reload "$@" log >"$tmp/$name.run"
+	levels=
+	[ ! -x "$B/pagek-levels" ] || levels=ebpf
+	heapstress_script file levels module_pages $levels charge reload "$@" log \
+	    >"$tmp/$name.run"
 	guest "$name" $(programs)
 	rule "$name: all six levels were tried, and their sum" all_levels "$name"
-	if [ -x "$B/pagek-levels" ]; then
+	if grep -q 'pagek-levels: Connection timed out' "$tmp/$name"; then
+		skip "this machine is too slow to load the programs of eBPF in a guest"
+	elif [ -n "$levels" ]; then
 		rule "$name: pagek stress by eBPF agrees with the module, as far as it can" \
 		    ebpf_agrees "$tmp/$name"
 	else

@@ -3,6 +3,7 @@
 # one that refuses it; and the number of its instructions.
 set -u
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib_guest.sh"
 . "$(dirname "$0")/lib_heapstress.sh"
 
 if has_kernel stock 6.12; then
@@ -13,7 +14,7 @@ fi
 # A machine with one processor, whose clock counts instructions.
 if has_kernel stock 6.1; then
 	rule "the module builds with the headers of $version" build_module
-	script module_cost >"$tmp/instructions.run"
+	heapstress_script module_cost >"$tmp/instructions.run"
 	ICOUNT=1
 	export ICOUNT
 	guest instructions

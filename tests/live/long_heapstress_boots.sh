@@ -4,6 +4,7 @@
 # number.
 set -u
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib_guest.sh"
 . "$(dirname "$0")/lib_heapstress.sh"
 boots=${BOOTS:-100}
 
@@ -34,7 +35,7 @@ all_boots() {
 if has_kernel stock 6.1; then
 	rule "the module builds with the headers of $version" build_module
 	rule "kstress builds" build_kstress
-	script quick log >"$tmp/quick.run"
+	heapstress_script quick log >"$tmp/quick.run"
 	rule "$boots boots: the module counts, and the guest comes to its end" all_boots
 	echo "$(cat "$tmp/held") of $boots boots held"
 fi

@@ -1,9 +1,11 @@
 #!/bin/sh
-# The patch of contrib/heapstress: it applies to Debian's sources of Linux, and what
-# it changes compiles without a warning.  A small kernel that has it counts what its
-# other counters and the module count, pagek shows that, and what it costs is counted.
+# The patches of contrib/heapstress: they apply to Debian's sources of Linux, and what
+# they change compiles without a warning.  Small kernels that have them count what their
+# other counters and the module count, and pagek shows that; the instructions of one are
+# counted.
 set -u
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib_guest.sh"
 . "$(dirname "$0")/lib_heapstress.sh"
 
 # objects CONFIG: y or n, of the counts.
@@ -88,38 +90,50 @@ adds() {
 	    "$tmp/uncounted" "$tmp/counted"
 }
 
+# patched RELEASE: boots the kernel with the patch, and the module beside it.
+patched() {
+	rule "$1: the module builds for the patched kernel" \
+	    build_module KBUILD_MODPOST_WARN=1
+	heapstress_script both patch_pages reload log >"$tmp/patched-$1.run"
+	APPEND=allocinfo.gid=104
+	export APPEND
+	guest "patched-$1" $(programs)
+	rule "patched-$1: all six levels were tried, and their sum" all_levels "patched-$1"
+	unset APPEND
+}
+
+# A machine with one processor, whose clock counts instructions.  Its page allocator is
+# then compiled without the counts, and with another name for the function that the
+# module follows.
+costs() {
+	ICOUNT=1
+	export ICOUNT
+	heapstress_script cost >"$tmp/counted.run"
+	heapstress_script cost symbols >"$tmp/uncounted.run"
+	guest counted
+	printf '%s\n' '#undef CONFIG_HEAP_STRESS' \
+	    '#define __alloc_pages_slowpath allocate_slowly' >"$tmp/without.h"
+	rule "the page allocator is compiled without the counts" \
+	    rebuild CFLAGS_page_alloc.o="-include $tmp/without.h"
+	guest uncounted $(programs)
+	rule "the patch adds at most 2 instructions to a request" adds fast 2
+	rule "... and at most 15 above level 1" adds slow 15
+	rule "the kernel is as it was" rebuild
+	unset ICOUNT
+}
+
 echo "CONFIG_HEAP_STRESS=y" >"$tmp/counts.config"
 rule "kstress builds" build_kstress
-for release in 6.1 6.12; do
+for release in 6.12 6.1; do
 	patch=$heapstress/patch/heapstress-$release.patch
 	has_kernel source $release "$patch" || continue
 	linux=$kernel
 	rule "$release: with CONFIG_HEAP_STRESS a kernel has the counts and the file" counts
 	rule "$release: without CONFIG_HEAP_STRESS a kernel has neither" without
 	rm -rf "$tmp/kernel.y" "$tmp/kernel.n"
+	has_kernel built $release "$patch" "$vm/small.config" "$tmp/counts.config" ||
+	    continue
+	patched $release
+	[ $release = 6.12 ] || costs
 done
-if has_kernel built 6.1 "$heapstress/patch/heapstress-6.1.patch" "$vm/small.config" \
-    "$tmp/counts.config"; then
-	rule "the module builds for the patched kernel" \
-	    build_module KBUILD_MODPOST_WARN=1
-	script both patch_pages reload log >"$tmp/patched.run"
-	APPEND=allocinfo.gid=104
-	export APPEND
-	guest patched $(programs)
-	rule "patched: all six levels were tried, and their sum" all_levels patched
-	unset APPEND
-	rm -rf "$tmp/module"
-	ICOUNT=1
-	export ICOUNT
-	script cost >"$tmp/counted.run"
-	cp "$tmp/counted.run" "$tmp/uncounted.run"
-	guest counted
-	echo '#undef CONFIG_HEAP_STRESS' >"$tmp/without.h"
-	rule "the page allocator is compiled without the counts" \
-	    rebuild CFLAGS_page_alloc.o="-include $tmp/without.h"
-	guest uncounted
-	rule "the patch adds at most 2 instructions to a request" adds fast 2
-	rule "... and at most 15 above level 1" adds slow 15
-	rule "the kernel is as it was" rebuild
-fi
 say_result

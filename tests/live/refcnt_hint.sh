@@ -4,42 +4,17 @@
 # settings are restored at the end.  Needs qemu.
 set -u
 . "$(dirname "$0")/lib.sh"
-vm=$top/tests/vm
+. "$(dirname "$0")/lib_guest.sh"
 
-stock=$(B="$B" "$vm/stock" 2>"$tmp/why") || {
-	[ $? = 77 ] || { cat "$tmp/why"; exit 1; }
-	skip "$(tail -n 1 "$tmp/why")"
+has_kernel stock 6.1 || {
 	say_result
 	exit
 }
-version=${stock%% *}
-root=${stock#* }
 
-# The script of the guest.  Each line "ok: ..." or "FAIL: ..." that it prints is a rule.
-cat >"$tmp/guest.run" <<'RUN'
-check() {
-	sentence=$1
-	shift
-	if "$@"; then
-		echo "ok: $sentence"
-	else
-		echo "FAIL: $sentence"
-		sed 's/^/# /' /tmp/said
-	fi
-}
-until_true() {
-	for i in $(seq 60); do
-		"$@" >/dev/null 2>&1 && return
-		sleep 0.5
-	done
-	return 1
-}
+hint_part() {
+	cat <<'RUN'
 mv /run /tmp/run.sh
-mkdir -p /run /lib
-mkdir -p -m 700 /tmp/run
-mv /*.so.* /lib
-ln -s lib /lib64
-export HOME=/tmp XDG_RUNTIME_DIR=/tmp/run
+mkdir /run
 mount -t debugfs debugfs /sys/kernel/debug
 switch=/proc/sys/kernel/numa_balancing
 scan=/sys/kernel/debug/sched/numa_balancing
@@ -102,7 +77,7 @@ have_samples() {
 	    grep -q '"flags": "[^"]*moved' /tmp/counts
 }
 until_true have_samples
-sed 's/^/counts: /' /tmp/counts
+sed 's/^/data: /' /tmp/counts
 refcnt --top --limit 3 pid:$pid >/tmp/said 2>&1
 sed 's/^/# /' /tmp/said
 check "the heading names source and unit" \
@@ -142,36 +117,14 @@ check "a setting that somebody else has changed is left alone" \
     [ "$(settings)" = "0 100 7000" ]
 kill_target
 RUN
-
-boots() {
-	libraries=$(ldd "$B/pagek" "$B/pageknode" "$B/liballoclog.so" |
-	    awk '/=> \//{ print $3 } /^\t\/.*\/ld-/{ print $1 }' | sort -u)
-	"$vm/initramfs" "$tmp/initramfs" "$tmp/guest.run" "$B/pagek" \
-	    "$B/pageknode" "$B/liballoclog.so" "$B/tests/targets/node_threads" \
-	    $libraries || return 1
-	"$vm/boot" "$root/boot/vmlinuz-$version" "$tmp/initramfs" \
-	    >"$tmp/guest" 2>&1 </dev/null
-	tr -d '\r' <"$tmp/guest" >"$tmp/console"
-	grep -v '^counts: ' "$tmp/console" | tail -n 40
-	grep -q '^# end' "$tmp/console"
 }
-rule "the guest comes to its end" boots
-
-said() {
-	grep -qx "ok: $1" "$tmp/console" || {
-		grep -v '^counts: ' "$tmp/console"
-		return 1
-	}
-}
-grep -E '^(ok|FAIL): ' "$tmp/console" | cut -d: -f2- | sed 's/^ //' >"$tmp/said"
-while read -r sentence; do
-	rule "guest: $sentence" said "$sentence"
-done <"$tmp/said"
+script hint >"$tmp/hint.run"
+guest hint $(programs "$B/liballoclog.so" "$B/tests/targets/node_threads")
 
 # judge EXPRESSION: true for `rows`, the rows of the pages, and p[i], the counts of page
 # i at node 0 and 1.
 judge() {
-	sed -n 's/^counts: //p' "$tmp/console" >"$tmp/counts"
+	sed -n 's/^data: //p' "$tmp/hint" >"$tmp/counts"
 	python3 - "$tmp/counts" "$1" <<'PY'
 import json, sys
 rows = [json.loads(l) for l in open(sys.argv[1])]

@@ -350,6 +350,15 @@ by_ebpf() {
 	fi
 }
 rule "where eBPF is allowed it counts" by_ebpf
+stages() {
+	[ -x "$B/pagek-levels" ] || { echo "clang or libbpf-dev were not there"; return; }
+	cc -O1 -Wall -Wextra -Werror -o "$tmp/stages" "$top/tests/stress/stages.c" \
+	    $(pkg-config --libs libbpf) || return 1
+	"$tmp/stages" "$B/src/stress/ebpf/programs.o"
+	status=$?
+	[ $status = 0 ] || [ $status = 77 ]
+}
+rule "eBPF classifies a request by what its task did before" stages
 
 # One run touches 8,192 pages more; each may load what the other finds.
 only() {
