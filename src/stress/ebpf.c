@@ -18,8 +18,13 @@
 #include "ebpf/ebpf.h"
 #include "stress.h"
 
-/* Usually some tenths of a second; an emulated machine that is starved has needed 10 s. */
-#define LOAD_MS 60000
+/*
+ * For a reader that does not wait, which has other sources; and for one that waits.  It
+ * usually takes some tenths of a second, and minutes on an emulated machine that is
+ * starved.
+ */
+#define LOAD_MS 10000
+#define WAIT_MS 300000
 #define PROCESSORS_MAX 8192
 /* The file of a folder with copies. */
 #define COPY "ebpf/counts"
@@ -133,7 +138,7 @@ take_answer(struct stress_ebpf *e, bool wait, char why[STRESS_WHY])
 	int64_t left;
 
 	do {
-		left = LOAD_MS - mono_ms_since(e->begun);
+		left = (wait ? WAIT_MS : LOAD_MS) - mono_ms_since(e->begun);
 		r = poll(&p, 1, wait && left > 0 ? (int)left : 0);
 	} while (r < 0 && errno == EINTR && left > 0);
 	if (r < 0)

@@ -319,6 +319,16 @@ statuses() {
 	[ $? = 126 ]
 }
 rule "the command's status is the status" statuses
+signalled() {
+	for name in TERM HUP; do
+		rm -f "$tmp/out"
+		"$pagek" stress -- sh -c 'trap "exit 7" TERM HUP; echo $$; while :; do sleep 0.05; done' \
+		    >"$tmp/out" 2>"$tmp/err" &
+		until_true 60 [ -s "$tmp/out" ] && kill -$name $! && wait $!
+		[ $? = 7 ] && grep -q '^1 default criteria' "$tmp/err" || return 1
+	done
+}
+rule "a signal is for the command, whose counts are printed" signalled
 
 # Whether perf counts tracepoints here; the reason is in $tmp/err.
 perf_counts() {
@@ -695,7 +705,7 @@ full() {
 rule "output that cannot be written is said, a closed pipe is not" full
 
 refused() {
-	for words in pid:1 demo:note '--since click' '--interval 1 -- true' \
+	for words in pid:1 demo:note --root= '--since click' '--interval 1 -- true' \
 	    '--allocators -- true' '--allocators --since boot' \
 	    '--read-zero --format json' '--format prom --count 2' '--fields x' \
 	    '--slab pid:1' '--sites ssh:nosuch' '--sites --slab' '--sites --count 2' '--sort bytes' '--slab --sort calls' \

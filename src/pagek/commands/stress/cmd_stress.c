@@ -516,15 +516,13 @@ end_document(struct look *l)
 }
 
 static _Noreturn void
-execute(char *const *argv, const struct sigaction old[2], int gate)
+execute(char *const *argv, int gate)
 {
 	char go;
 	int err;
 
 	if (read(gate, &go, 1) != 1)
 		_exit(CANNOT_RUN);
-	sigaction(SIGINT, &old[0], NULL);
-	sigaction(SIGQUIT, &old[1], NULL);
 	execvp(argv[0], argv);
 	err = errno;
 	complain("cannot run '%s': %s", base_shown(argv[0]), strerror(err));
@@ -534,39 +532,77 @@ execute(char *const *argv, const struct sigaction old[2], int gate)
 struct child {
 	pid_t pid;
 	int gate;			/* the child waits until a byte is written */
-	struct sigaction old[2];
 };
 
-static void
-take_signals_back(struct child *c)
-{
-	sigaction(SIGINT, &c->old[0], NULL);
-	sigaction(SIGQUIT, &c->old[1], NULL);
-}
-
-/* ^C is for the command: its counts are printed afterwards. */
 static int
 start_command(struct child *c, char *const *argv)
 {
-	struct sigaction ignore = { .sa_handler = SIG_IGN };
 	int ends[2], err;
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return -errno;
-	sigaction(SIGINT, &ignore, &c->old[0]);
-	sigaction(SIGQUIT, &ignore, &c->old[1]);
 	c->pid = fork();
 	err = -errno;
 	if (c->pid == 0) {
 		close(ends[1]);
-		execute(argv, c->old, ends[0]);
+		execute(argv, ends[0]);
 	}
 	close(ends[0]);
 	c->gate = ends[1];
 	if (c->pid > 0)
 		return 0;
 	close(c->gate);
-	take_signals_back(c);
+	return err;
+}
+
+/* The command that runs, for signals. */
+static volatile sig_atomic_t command;
+
+static void
+pass_on(int sig)
+{
+	int err = errno;
+
+	kill((pid_t)command, sig);
+	errno = err;
+}
+
+/* The terminal sends the first two to the command as well. */
+static const struct {
+	int sig;
+	void (*handler)(int);
+} signals[] = {
+	{ SIGINT, SIG_IGN },
+	{ SIGQUIT, SIG_IGN },
+	{ SIGTERM, pass_on },
+	{ SIGHUP, pass_on },
+};
+
+/* Lets the command run to its end: its counts are printed after any signal. */
+static int
+run_command(const struct child *c)
+{
+	struct sigaction old[BASE_NELEM(signals)];
+	siginfo_t end;
+	int err = 0;
+
+	command = c->pid;
+	for (size_t i = 0; i < BASE_NELEM(signals); i++) {
+		struct sigaction a = { .sa_handler = signals[i].handler };
+
+		sigaction(signals[i].sig, NULL, &old[i]);
+		if (old[i].sa_handler != SIG_IGN)
+			sigaction(signals[i].sig, &a, NULL);
+	}
+	/* A child that was killed meanwhile is waited for all the same. */
+	if (write(c->gate, "", 1) < 0 && errno != EPIPE)
+		err = -errno;
+	/* It stays a zombie, so that no other process has its number. */
+	while (err == 0 && waitid(P_PID, (id_t)c->pid, &end, WEXITED | WNOWAIT) < 0)
+		if (errno != EINTR)
+			err = -errno;
+	for (size_t i = 0; i < BASE_NELEM(signals); i++)
+		sigaction(signals[i].sig, &old[i], NULL);
 	return err;
 }
 
@@ -574,18 +610,12 @@ start_command(struct child *c, char *const *argv)
 static int
 await_command(struct child *c, bool go, int *status)
 {
-	int how, err = 0;
+	int how, err = go ? run_command(c) : 0;
 
-	/* A child that was killed meanwhile is waited for all the same. */
-	if (go && write(c->gate, "", 1) < 0 && errno != EPIPE)
-		err = -errno;
 	close(c->gate);
 	while (waitpid(c->pid, &how, 0) < 0)
-		if (errno != EINTR) {
-			err = -errno;
-			break;
-		}
-	take_signals_back(c);
+		if (errno != EINTR)
+			return err < 0 ? err : -errno;
 	if (err == 0)
 		*status = WIFEXITED(how) ? WEXITSTATUS(how) :
 		    128 + WTERMSIG(how);
@@ -832,6 +862,8 @@ cmd_stress_check(struct parse *p)
 		return option_fail(p, "a capture has an end: it takes --at, "
 		    "--interval and --count, not --since, --duration or "
 		    "--format=prom");
+	if (o->stress.root != NULL && o->stress.root[0] == '\0')
+		return option_fail(p, "--root= needs a folder");
 	if (o->stress.root != NULL && o->target.kind != TARGET_LOCAL)
 		return option_fail(p, "--root reads files here: it takes no TARGET");
 	if (o->argv != NULL && (stress_repeats(o) || from_boot(o)))
