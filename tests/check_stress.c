@@ -339,6 +339,33 @@ TEST(without_any_file_there_is_no_source)
 	ck_assert_int_eq(s.source, STRESS_NONE);
 }
 
+TEST(counters_that_come_back_are_counted_from_then_on)
+{
+	struct stress_sample s;
+
+	put_vmstat(1000, 10, 0);
+	take();
+	put_vmstat(1007, 11, 0);
+	take();
+	for (unsigned i = 0; i < 3; i++) {
+		put("vmstat", "");
+		s = take();
+		ck_assert_int_eq(s.source, STRESS_NONE);
+		ck_assert(!s.known[0]);
+	}
+	put_vmstat(5000, 90, 0);
+	s = take();
+	ck_assert_int_eq(s.source, STRESS_VMSTAT);
+	ck_assert_uint_eq(s.level[0], 1007);
+	ck_assert_uint_eq(s.changes, 1);
+	put_vmstat(5001, 92, 0);
+	s = take();
+	ck_assert_uint_eq(s.level[0], 1008);
+	ck_assert_uint_eq(s.level[3], 13);
+	ck_assert_ptr_eq(strstr(strstr(stress_why(stress), "has none of") + 1,
+	    "has none of"), NULL);
+}
+
 TEST(the_next_source_takes_over_where_the_file_may_not_be_read)
 {
 	struct stress_sample s;

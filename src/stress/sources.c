@@ -133,6 +133,8 @@ say(struct stress *s, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(sentence, sizeof sentence, fmt, ap);
 	va_end(ap);
+	if (strstr(s->why, sentence) != NULL)
+		return;
 	base_append(s->why, sizeof s->why, &len, "%s%s", len > 0 ? "; " : "",
 	    sentence);
 }
@@ -604,6 +606,9 @@ stress_take(struct stress *s, struct stress_sample *out)
 		take_requests(s, &v);
 	s->total.kswapd_known = false;
 	s->total.split_known = false;
+	/* It needs no file to be open, and counts nothing twice. */
+	if (s->source == STRESS_NONE && s->process == 0)
+		s->source = STRESS_VMSTAT;
 	while ((r = take[s->source](s, &v)) > 0) {
 		step_down(s);
 		if (s->process != 0)

@@ -97,7 +97,9 @@ doubt_missed(const struct page_stress_spent *p, char out[STRESS_TEXT])
 static bool
 doubt_changed(const struct page_stress_spent *p, char out[STRESS_TEXT])
 {
-	if (p->changed)
+	if (p->changed && p->s.source == STRESS_NONE)
+		snprintf(out, STRESS_TEXT, "there is no source any more");
+	else if (p->changed)
 		snprintf(out, STRESS_TEXT, "the source is now %s: these are too "
 		    "low; " STRESS_CAUTION, stress_sources[p->s.source].text);
 	return p->changed;
