@@ -2,7 +2,7 @@
 # The patches of contrib/heapstress: they apply to Debian's sources of Linux, and what
 # they change compiles without a warning.  Small kernels that have them count what their
 # other counters and the module count, and pagek shows that; the instructions of one are
-# counted.
+# counted.  RELEASES selects one of them.
 set -u
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/lib_guest.sh"
@@ -124,7 +124,7 @@ costs() {
 
 echo "CONFIG_HEAP_STRESS=y" >"$tmp/counts.config"
 rule "kstress builds" build_kstress
-for release in 6.12 6.1; do
+for release in ${RELEASES:-6.12 6.1}; do
 	patch=$heapstress/patch/heapstress-$release.patch
 	has_kernel source $release "$patch" || continue
 	linux=$kernel
