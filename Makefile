@@ -494,9 +494,11 @@ bench-full:
 	@$(MAKE) -s -j2 all benches
 	@bench/run --full
 
-# Instructions per event against the figures that are kept, and new ones.
+# Instructions per event against the figures that are kept, and new ones; and those of
+# heapstress's module.
 regress: all targets
 	@tests/instructions
+	@sh tests/live/long_heapstress.sh cost
 
 regress-update: all targets
 	@tests/instructions --update

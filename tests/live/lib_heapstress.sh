@@ -257,6 +257,25 @@ rmmod heapstress
 RUN
 }
 
+# The module follows one request at once, and two programs make some.
+missed_part() {
+	cat <<'RUN'
+insmod /heapstress.ko frames=1
+crowd() {
+	for i in 1 2 3; do
+		dd if=/dev/zero of=/dev/null bs=100M count=1 2>/dev/null &
+	done
+	wait
+	[ "$(cat $param/missed)" -gt 0 ]
+}
+check "requests that the module cannot follow are counted" until_true crowd
+/pagek stress >/tmp/said
+check "... and shown" grep -q 'the module has not followed [1-9]' /tmp/said
+check "... so its counts are estimates" grep -q '^1 default criteria *~' /tmp/said
+rmmod heapstress
+RUN
+}
+
 # The module cannot count: the next source down is perf, without eBPF.
 next_source_part() {
 	cat <<'RUN'
