@@ -632,7 +632,7 @@ attach(struct look *l, pid_t pid, bool on_exec)
 static bool
 put_command(struct look *l, int *status)
 {
-	struct child c;
+	struct child c = { .gate = -1 };
 	int err = start_command(&c, l->o->argv);
 	bool good;
 
