@@ -72,6 +72,7 @@ enum guard_why {
 	GUARD_CALL_32,		/* a system call of 32-bit programs; its number there */
 	GUARD_LEAVES,		/* a thread forks, or starts programs or threads, all the time; its id */
 	GUARD_ALONE,		/* exact, without protection keys, but several threads; their number */
+	GUARD_KEYS,		/* the program uses protection keys */
 	GUARD_PROC,		/* the target cannot read its own folder in /proc; errno */
 	GUARD_WHYS,
 };

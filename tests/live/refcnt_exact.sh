@@ -98,10 +98,13 @@ has_timers() {
 }
 rule "handlers that interrupt steps run, and their references count once" has_timers
 
+# The number of reads before each jump depends on the machine.
+are_jumps() {
+	counts && table && awk '$1 == 2 { $2 = 5 } { print }' "$tmp/table" >"$tmp/some" &&
+	    printf '%s\n' '2 5 0' '3 0 5' '4 0 40' | diff - "$tmp/some"
+}
 has_jumps() {
-	begins && does j && counts && table &&
-	    awk '$1 == 2 { $2 = 5 } { print }' "$tmp/table" >"$tmp/some" &&
-	    printf '%s\n' '2 5 0' '3 0 5' '4 0 40' | diff - "$tmp/some" && finish
+	begins && does j && { until_true 15 are_jumps || are_jumps; } && finish
 }
 rule "handlers that interrupt steps leave by a jump, with signals as before" has_jumps
 

@@ -487,6 +487,8 @@ arm(struct guard *g, struct slot *s, ucontext_t *uc)
 		guard_stop(g, GUARD_THREADS, s->tid);
 		return;
 	}
+	if (has_keys(g))
+		(void)keys_set_rights(g, uc, KEY_NONE);
 	guard_slot = s;
 	s->hidden = 0;
 	s->fault_addr = 0;

@@ -201,6 +201,7 @@ static const struct shape shapes[CALLS] = {
 	[SYS_seccomp] = KIND(END),
 	[SYS_ptrace] = KIND(END),
 	[SYS_arch_prctl] = KIND(END),
+	[SYS_pkey_alloc] = KIND(END),
 	/* The kernel uses pages after the call has returned. */
 	[SYS_io_setup] = KIND(END),
 	[SYS_io_submit] = KIND(END),
@@ -296,7 +297,8 @@ open_part(struct call *c, unsigned i, const struct piece *p, uintptr_t lo, uintp
 		open = guard_is_open(c->g, p, at, epoch);
 	if (open)
 		return;
-	guard_open(c->g, lo, hi);
+	if (!has_keys(c->g))
+		guard_open(c->g, lo, hi);
 	for (uintptr_t at = lo; at < hi; at += GUARD_PAGE)
 		if (!c->g->kind.exact || (c->use[i] & USE_FIRST) == 0 ||
 		    at == c->span[i].lo)
@@ -319,6 +321,13 @@ open_span(struct call *c, unsigned i)
 		if (lo < hi)
 			open_part(c, i, p, lo, hi);
 	}
+}
+
+/* With protection keys, a call opens pages only for its own thread. */
+static bool
+closes_again(const struct guard *g)
+{
+	return g->kind.exact && !has_keys(g);
 }
 
 static bool
@@ -353,7 +362,7 @@ close_pins(struct call *c, const struct pins *p)
 static void
 count_gap(struct call *c, const struct pins *p)
 {
-	if (c->g->kind.exact && pins_meet(c->g, p))
+	if (closes_again(c->g) && pins_meet(c->g, p))
 		atomic_fetch_add(&c->g->area->gaps, 1);
 }
 
@@ -380,7 +389,7 @@ drop_pins(struct call *c)
 	while (depth > 0 && was_left(c, &s->pins[depth - 1])) {
 		atomic_store(&s->depth, --depth);
 		count_gap(c, &s->pins[depth]);
-		if (c->g->kind.exact)
+		if (closes_again(c->g))
 			close_pins(c, &s->pins[depth]);
 	}
 	return depth;
@@ -407,7 +416,7 @@ set_pins(struct call *c, bool all)
 
 	if (depth == GUARD_DEPTH) {
 		s->pins[depth - 1].n = GUARD_PIN_ALL;
-		if (c->g->kind.exact)
+		if (closes_again(c->g))
 			open_all(c, true);
 		return depth;
 	}
@@ -423,14 +432,22 @@ static void
 end_pins(struct call *c, uint32_t depth)
 {
 	atomic_store(&c->s->depth, depth);
-	if (c->g->kind.exact && depth < GUARD_DEPTH && pins_meet(c->g, &c->s->pins[depth]))
+	if (closes_again(c->g) && depth < GUARD_DEPTH && pins_meet(c->g, &c->s->pins[depth]))
 		close_pins(c, &c->s->pins[depth]);
 }
 
 static long
 make(const struct call *c)
 {
-	return guard_call(c->nr, c->a);
+	uint32_t rights;
+	long r;
+
+	if (!has_keys(c->g))
+		return guard_call(c->nr, c->a);
+	rights = keys_allow(c->g);
+	r = guard_call(c->nr, c->a);
+	keys_restore(rights);
+	return r;
 }
 
 /* Makes the call with all pages open. */
@@ -440,7 +457,8 @@ make_open(struct call *c, bool changes)
 	uint32_t depth = set_pins(c, true);
 	long r;
 
-	open_all(c, changes || !c->g->kind.exact);
+	if (changes || !has_keys(c->g))
+		open_all(c, changes || !c->g->kind.exact);
 	if (changes)
 		guard_forget_pieces(c->g, c->s);
 	r = make(c);

@@ -52,13 +52,13 @@ static bool
 open_page(struct guard *g, uintptr_t addr, bool write)
 {
 	const struct piece *p = piece_of(&g->pieces, addr);
+	uintptr_t page = addr & ~(uintptr_t)(GUARD_PAGE - 1);
 	uint32_t epoch = atomic_load(&g->epoch);
 
 	if (p == NULL || atomic_load(&g->stale) != 0 ||
 	    atomic_load(&g->state) != GUARD_ON)
 		return false;
-	if (CALL(SYS_mprotect, (long)(addr & ~(uintptr_t)(GUARD_PAGE - 1)),
-	    GUARD_PAGE, PROT_READ | PROT_WRITE) != 0)
+	if (guard_protect(g, page, page + GUARD_PAGE, ACCESS_OPEN) != 0)
 		return false;
 	/* Count after opening; if the next epoch has begun, the page is closed again. */
 	guard_note(g, p, addr, epoch, write);
@@ -108,7 +108,7 @@ is_ours(struct guard *g, const siginfo_t *si, ucontext_t *uc)
 	uintptr_t pc = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
 	bool opened;
 
-	if (si->si_code != SEGV_ACCERR)
+	if (si->si_code != SEGV_ACCERR && si->si_code != SEGV_PKUERR)
 		return false;
 	atomic_store(&s->busy, 1);
 	guard_await_closing(g);

@@ -128,8 +128,7 @@ guard_make(void)
 	g->ranges = 0;
 	g->unarmed = 0;
 	g->threads = 0;
-	g->kind.exact = false;
-	g->kind.needed = GUARD_NEEDED;
+	g->kind = (struct guard_kind){ .needed = GUARD_NEEDED };
 	g->steps.n = g->steps.ended_ns = 0;
 	atomic_store(&g->steps.lock, 0);
 	g->pieces.n = 0;
@@ -216,15 +215,31 @@ guard_mark_open(struct guard *g)
 		atomic_store(&g->all_open.since_ns, guard_now_ns());
 }
 
-static void
-open_part(uintptr_t lo, uintptr_t hi)
+long
+guard_protect(const struct guard *g, uintptr_t lo, uintptr_t hi, enum access access)
 {
-	if (CALL(SYS_mprotect, (long)lo, (long)(hi - lo), PROT_READ | PROT_WRITE) == 0)
+	static const int rights[] = {
+		[ACCESS_CLOSED] = PROT_NONE,
+		[ACCESS_READ] = PROT_READ,
+		[ACCESS_STEP] = PROT_READ | PROT_WRITE,
+		[ACCESS_OPEN] = PROT_READ | PROT_WRITE,
+	};
+
+	if (!has_keys(g))
+		return CALL(SYS_mprotect, (long)lo, (long)(hi - lo), rights[access]);
+	return CALL(SYS_pkey_mprotect, (long)lo, (long)(hi - lo),
+	    PROT_READ | PROT_WRITE, access == ACCESS_CLOSED ? g->kind.closed :
+	    access == ACCESS_OPEN ? 0 : g->kind.open);
+}
+
+static void
+open_part(const struct guard *g, uintptr_t lo, uintptr_t hi)
+{
+	if (guard_protect(g, lo, hi, ACCESS_OPEN) == 0)
 		return;
 	/* A part is no longer mapped: open the others page by page. */
 	for (; lo < hi; lo += GUARD_PAGE)
-		(void)CALL(SYS_mprotect, (long)lo, GUARD_PAGE,
-		    PROT_READ | PROT_WRITE);
+		(void)guard_protect(g, lo, lo + GUARD_PAGE, ACCESS_OPEN);
 }
 
 void
@@ -239,7 +254,7 @@ guard_open(struct guard *g, uintptr_t lo, uintptr_t hi)
 		uintptr_t to = p->at[i].hi < hi ? p->at[i].hi : hi;
 
 		if (from < to)
-			open_part(from, to);
+			open_part(g, from, to);
 	}
 }
 
@@ -336,8 +351,10 @@ static void
 choose_kind(struct guard *g)
 {
 	g->kind.exact = *(const volatile uint32_t *)&g->area->exact != 0;
-	if (g->kind.exact)
+	if (g->kind.exact) {
 		g->kind.needed |= SIGNAL_BIT(SIGTRAP);
+		keys_take(g);
+	}
 	guard_hide_masks(g->kind.needed);
 }
 
@@ -419,8 +436,7 @@ close_part(struct guard *g, uintptr_t lo, uintptr_t hi)
 		if (at < hi && !is_pinned(g, at))
 			continue;
 		if (from < at)
-			(void)CALL(SYS_mprotect, (long)from, (long)(at - from),
-			    PROT_NONE);
+			(void)guard_protect(g, from, at, ACCESS_CLOSED);
 		from = at + GUARD_PAGE;
 	}
 }
@@ -541,7 +557,7 @@ static void
 begin_epoch(struct guard *g)
 {
 	uint32_t leaves = atomic_load(&g->leaves);
-	bool alone = g->kind.exact && g->area->keys == 0;
+	bool alone = g->kind.exact && !has_keys(g);
 	int unarmed;
 	uint32_t tid;
 
@@ -668,6 +684,7 @@ run_guard(struct guard *g)
 		return;
 	guard_restore_masks();
 	guard_restore_signals();
+	keys_give_back(g);
 	atomic_store(&g->state, 0);
 }
 

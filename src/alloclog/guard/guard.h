@@ -7,6 +7,7 @@
  *	pieces.c	which parts of the ranges can be guarded
  *	faults.c	the first touch of a closed page
  *	steps.c		exact: each touch of a closed page
+ *	keys.c		exact: protection keys
  *	calls.c		system calls while armed
  *	text.c		the few instructions that may make system calls directly
  *
@@ -39,7 +40,8 @@
  *
  * An exact guard closes pages again at once: behind the step or the system call that
  * needed them.  Another thread could use them meanwhile without being counted, so such a
- * guard counts only a program with one thread.  References may be missed while all pages
+ * guard counts only a program with one thread, unless the processor has protection keys:
+ * with them, the page is open for one thread, and a system call opens none for others.  References may be missed while all pages
  * are open, as after a fork(2), and in a signal handler that interrupts a call whose pages
  * are open; each of these gaps is counted.
  *
@@ -195,6 +197,8 @@ struct slot {
 struct guard_kind {
 	bool exact;
 	uint64_t needed;	/* signals that no thread may block */
+	int32_t closed, open;	/* protection keys; 0: there are none */
+	uint32_t rights_at;	/* the place of a thread's rights in a signal frame's state */
 };
 
 struct all_open {
@@ -258,6 +262,14 @@ long guard_spawn(unsigned long flags, void *stack, _Atomic int32_t *tid,
 /* guard.c */
 void guard_stop(struct guard *, enum guard_why, uint32_t detail);
 void guard_say(struct guard *, enum guard_why, uint32_t detail);
+enum access {
+	ACCESS_CLOSED,
+	ACCESS_READ,	/* for a step: only to be read */
+	ACCESS_STEP,	/* for a step */
+	ACCESS_OPEN,
+};
+/* Returns a negative errno, like mprotect(2). */
+long guard_protect(const struct guard *, uintptr_t lo, uintptr_t hi, enum access);
 /* Opens the guarded pages in lo to hi - 1. */
 void guard_open(struct guard *, uintptr_t lo, uintptr_t hi);
 /* Call it before a mapping changes: no thread uses the pieces afterwards. */
@@ -328,6 +340,28 @@ bool guard_step(struct guard *, struct slot *, ucontext_t *, uintptr_t addr,
 void guard_on_trap(int, siginfo_t *, void *);
 /* Ends the step, if any, of an instruction that has not been completed. */
 void guard_abandon_step(struct guard *, ucontext_t *);
+
+/* keys.c: for an exact guard. */
+/* Call it before a thread is armed. */
+void keys_take(struct guard *);
+/* Call it when no thread is armed. */
+void keys_give_back(struct guard *);
+enum key_rights {
+	KEY_NONE,
+	KEY_READ,
+	KEY_WRITE,
+};
+/* Rights for pages that are open for a step.  False: the frame has no room for them. */
+bool keys_set_rights(const struct guard *, ucontext_t *, enum key_rights);
+/* Gives this thread the rights for all pages, and returns those that it had. */
+uint32_t keys_allow(const struct guard *);
+void keys_restore(uint32_t rights);
+
+static inline bool
+has_keys(const struct guard *g)
+{
+	return g->kind.open != 0;
+}
 
 /* arming.c */
 void guard_on_ask(int, siginfo_t *, void *);

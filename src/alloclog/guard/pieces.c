@@ -179,7 +179,7 @@ pages_of(const struct pieces *p)
 }
 
 static uint64_t
-read_regions(struct guard *g, struct reader *r, bool *kernel_uses)
+read_regions(struct guard *g, struct reader *r, bool *kernel_uses, bool *keys)
 {
 	struct region m = { 0 };
 	uint64_t mappings = 0;
@@ -189,6 +189,8 @@ read_regions(struct guard *g, struct reader *r, bool *kernel_uses)
 		if (read_region(line, &m)) {
 			mappings++;
 			*kernel_uses |= m.of_kernel;
+		} else if (begins(line, "ProtectionKey:")) {
+			*keys |= after_word(line)[0] != '0';
 		} else if (begins(line, "VmFlags:") && m.fits &&
 		    !has_flag(line, "gd") && !has_flag(line, "wf") &&
 		    !has_flag(line, "um") && !has_flag(line, "uw") &&
@@ -223,7 +225,7 @@ pieces_make(struct guard *g)
 	    (long)"/proc/self/smaps", O_RDONLY | O_CLOEXEC) };
 	uint64_t mappings, allowed = mappings_allowed();
 	uint32_t asked = 0, pages;
-	bool kernel_uses = false;
+	bool kernel_uses = false, keys = false;
 
 	g->pieces.n = 0;
 	g->pieces.lo = g->pieces.hi = 0;
@@ -231,7 +233,7 @@ pieces_make(struct guard *g)
 	g->pieces.bank = g->bank;
 	if (r.fd < 0)
 		return refuse(g, GUARD_PROC, (uint32_t)-r.fd);
-	mappings = read_regions(g, &r, &kernel_uses);
+	mappings = read_regions(g, &r, &kernel_uses, &keys);
 	(void)CALL(SYS_close, r.fd);
 	for (uint32_t i = 0; i < g->ranges; i++)
 		asked += g->range[i].pages;
@@ -242,6 +244,8 @@ pieces_make(struct guard *g)
 		return refuse(g, GUARD_MEMORY, 0);
 	if (kernel_uses)
 		return refuse(g, GUARD_KERNEL_USES, 0);
+	if (keys)
+		return refuse(g, GUARD_KEYS, 0);
 	if (has_data_limit())
 		return refuse(g, GUARD_LIMIT, 0);
 	return pages > 0 || refuse(g, GUARD_RANGE, 0);

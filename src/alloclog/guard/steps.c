@@ -56,6 +56,8 @@ end_step(struct guard *g, struct slot *s, ucontext_t *uc)
 	uint32_t n = atomic_load(&s->step.n);
 
 	*mask_of(uc) = s->step.mask;
+	if (has_keys(g))
+		(void)keys_set_rights(g, uc, KEY_NONE);
 	uc->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)TRAP_FLAG;
 	atomic_store(&s->step.n, 0);
 	for (uint32_t i = 0; i < n && i < GUARD_STEP; i++)
@@ -69,7 +71,8 @@ end_step(struct guard *g, struct slot *s, ucontext_t *uc)
  * instruction faults and counts.  False: there is no such page any more.
  */
 static bool
-open_for_step(struct guard *g, struct step *step, uintptr_t at, bool write)
+open_for_step(struct guard *g, struct step *step, ucontext_t *uc, uintptr_t at,
+    bool write)
 {
 	const struct piece *p = piece_of(&g->pieces, at);
 	uint32_t n = atomic_load(&step->n), i = 0;
@@ -86,8 +89,9 @@ open_for_step(struct guard *g, struct step *step, uintptr_t at, bool write)
 	step->page[i].at = at;
 	step->page[i].write = write || (i < n && step->page[i].write);
 	atomic_store(&step->n, i < n ? n : n + 1);
-	if (CALL(SYS_mprotect, (long)at, GUARD_PAGE, step->page[i].write ?
-	    PROT_READ | PROT_WRITE : PROT_READ) != 0) {
+	if (guard_protect(g, at, at + GUARD_PAGE, step->page[i].write ? ACCESS_STEP :
+	    ACCESS_READ) != 0 || (has_keys(g) && !keys_set_rights(g, uc,
+	    step->page[i].write ? KEY_WRITE : KEY_READ))) {
 		atomic_store(&step->n, n);
 		return false;
 	}
@@ -103,7 +107,8 @@ guard_step(struct guard *g, struct slot *s, ucontext_t *uc, uintptr_t addr, bool
 
 	if (first)
 		lock_steps(g);
-	opened = open_for_step(g, &s->step, addr & ~(uintptr_t)(GUARD_PAGE - 1), write);
+	opened = open_for_step(g, &s->step, uc, addr & ~(uintptr_t)(GUARD_PAGE - 1),
+	    write);
 	if (first && opened)
 		begin_step(s, uc);
 	else if (first)

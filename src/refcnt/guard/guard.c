@@ -277,6 +277,7 @@ static const struct {
 	[GUARD_ALONE] = { "the program has " NUMBER " threads, and this processor has no "
 	    "protection keys: the references of one would be missed while a "
 	    "page is open for another", false },
+	[GUARD_KEYS] = { "the program uses protection keys (pkey_alloc(2)) itself", false },
 	[GUARD_PROC] = { "the target cannot read its own folder in /proc (error "
 	    NUMBER ")", false },
 };
