@@ -2,12 +2,12 @@
  * alloclog: name your own blocks in the node's ALLOCLOG.  For programs; the
  * library itself begins in hooks.h.
  *
- * liballoclog logs malloc and its family by being preloaded; this is for
- * pools, arenas, handles with a lifetime of their own.  Named blocks are a
- * layer: an arena's first object may have its address.  Link with -lalloclog
- * (alloclog(3)), or declare the functions weak and call those that are not
- * NULL, as examples/pool.c does.  Calls are cheap and do nothing without a
- * node.
+ * liballoclog logs malloc and its family by being preloaded; this is for what
+ * malloc cannot see: pools, arenas, handles with a lifetime of their own.
+ * Named blocks are a layer of their own: an arena's first object may have the
+ * arena's address.  Link with -lalloclog as alloclog(3) says, or declare the
+ * functions weak and call those that are not NULL, as examples/pool.c does:
+ * then no library is needed.  Calls are cheap and do nothing without a node.
  *
  * Example
  *	alloclog_type(0xC4, "CONN", "connection of the pool");
@@ -49,8 +49,8 @@ void alloclog_failed(size_t size, unsigned type);
 void alloclog_free(const void *ptr) ALLOCLOG_ADDRESS;
 
 /*
- * Every named block that begins in [ptr, ptr + len) ends, in one record: an
- * arena's reset.  (NULL, SIZE_MAX): all.
+ * Every named block that begins in [ptr, ptr + len) ends: an arena's reset.  One
+ * record, however many blocks; (NULL, SIZE_MAX) ends all of them.
  */
 void alloclog_free_range(const void *ptr, size_t len) ALLOCLOG_ADDRESS;
 
@@ -58,16 +58,16 @@ void alloclog_free_range(const void *ptr, size_t len) ALLOCLOG_ADDRESS;
 void alloclog_type(unsigned type, const char *name, const char *description);
 
 /*
- * The requester of this thread's blocks from now on, up to 8 bytes, NULL:
- * none.  Shown as RNOD or DESCR.
+ * Sets the requester of this thread's blocks from now on: a name of up to 8
+ * bytes, or NULL for none.  Shown as RNOD or DESCR.
  */
 void alloclog_requester(const char *name);
 /* The same with a friendly node number, as 0xAB86. */
 void alloclog_requester_node(uint16_t node);
 
 /*
- * The level that satisfies this thread's next blocks: 1 the first region
- * tried, 5 the last; 0 not known.
+ * Sets the level that satisfies this thread's next blocks: 1 is the first region
+ * or list that the allocator tries, 5 the last; 0 not known.
  */
 void alloclog_level(unsigned level);
 
@@ -89,22 +89,23 @@ void alloclog_region(const void *base, size_t size, size_t head, size_t align,
 void alloclog_region_end(const void *base) ALLOCLOG_ADDRESS;
 
 /*
- * Between stop and start only frees are logged; blocks allocated meanwhile are
- * not listed, and their frees count as earlier.
+ * Between stop and start the process logs frees only; blocks that are allocated
+ * meanwhile are not listed, and their frees count as earlier.
  */
 void alloclog_stop(void);
 void alloclog_start(void);
 
 /*
- * Calls f once, when malloc's blocks take that many bytes (64 KiB a thread
- * more or less), on that thread: f may do what a signal handler may.  NULL:
- * writes a dump of memory debug data. 0; -1: there are none (PAGEK_DEBUGDATA).
+ * Calls f once, when the malloc family's blocks of the process take that many
+ * bytes (64 KiB a thread less or more), on the thread that reached it: f may do
+ * what a signal handler may.  NULL: the process writes a dump of its memory debug
+ * data.  0; -1: there are none (PAGEK_DEBUGDATA).
  */
 int alloclog_when(size_t bytes, void (*f)(void));
 
 /*
- * References to a range's pages: `pagek refcnt` and page R.  Without
- * pk_refcnt_enable() no page is counted.
+ * Counts the references to the pages of a range, or no longer: `pagek refcnt` and
+ * page R show them.  Without pk_refcnt_enable() no page is counted.
  */
 #define PK_REFCNT_REFS 1	/* accessed bits: once in a period */
 #define PK_REFCNT_WP 3		/* writes: once in a period; Linux 6.7 */
@@ -113,8 +114,8 @@ void pk_refcnt_enable(const void *vaddr, size_t len, unsigned source)
 void pk_refcnt_disable(const void *vaddr, size_t len) ALLOCLOG_ADDRESS;
 
 /*
- * A mark of up to 8 bytes, kept by the node (`pagek marks`); a dormant process
- * only counts it.
+ * A mark of up to 8 bytes, which the node keeps by that name for pages to compare
+ * with (`pagek marks`); a dormant process only counts it.
  */
 void alloclog_mark(const char *text);
 

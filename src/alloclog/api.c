@@ -1,4 +1,4 @@
-/* A thread's level and requester survive a fork. */
+/* alloclog.h's functions.  A thread's level and requester survive a fork. */
 #include <string.h>
 
 #include "alloclog.h"
@@ -16,7 +16,10 @@ ready(struct producer **p)
 	    thread_ready(p);
 }
 
-/* For a later arming: while dormant by the common ring, or by one from before. */
+/*
+ * For what a later arming needs: while dormant by the common ring, or by one
+ * from before.
+ */
 static bool
 ready_to_tell(struct producer **p)
 {

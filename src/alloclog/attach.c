@@ -1,23 +1,26 @@
 /*
- * Hello to a node: the only file of the target side that connects.  The socket
- * is PAGEK_NODE's, else this user's or the system's node's; a process and its
- * children keep to the one that answered.  One connection, 50 ms in all; every
- * descriptor is closed before the program goes on.  If anything is wrong the
- * process and its children are inert.  Only system calls and no memory: this
- * runs before the first allocation.
+ * Hello to a node: the only file of the target side that connects.
+ *
+ * The socket is PAGEK_NODE's or, without it, this user's or the system's
+ * node's; a process and its children keep to the one that answered.  One
+ * connection, 50 ms at most in all; every descriptor is closed before the
+ * program goes on.  If anything is wrong the process and its children are inert
+ * from then on.  Only system calls and no memory: this runs before the first
+ * allocation.
  *
  * The first thread attaches, with all signals blocked; others sleep on a futex
- * until it is done, or as long as it can take.  No deadlock: it takes no lock,
- * asks for no memory and runs no handler; in a forked child the state reads
- * zero, so that nobody waits for a thread that was not copied.
+ * until it is done, or as long as it can take.  That cannot deadlock: the
+ * attaching thread takes no lock, asks for no memory and runs no handler; in a
+ * forked child the state reads zero, so that nobody waits for a thread that was
+ * not copied.
  *
  * When the keeper is gone (keeper_watch.h) a thread says hello again in the
- * middle of its program; only a fork waits for it.  Without a listener it
- * costs four system calls a second; with a silent one up to 50 ms, less and
- * less often.
+ * middle of its program; only a fork waits for it.  Without a listener it costs
+ * four system calls a second; with one that does not answer up to 50 ms, less
+ * and less often.
  *
- * The socket gets a high number, away from programs that start with 0, 1 or 2
- * closed, or open and close by number.
+ * The socket is moved to a high number, away from programs that start with 0, 1
+ * or 2 closed, or open and close by number.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -370,8 +373,9 @@ next_control(const struct msghdr *m, struct cmsghdr *c)
 }
 
 /*
- * Takes the answer and its descriptors, closes others.  The third is -1 if it
- * did not come; *cut: the process had no place for one.
+ * Takes the answer and its descriptors; any others are closed.  The third is -1
+ * if it did not come, as when the process has no place for it; *cut: there was none
+ * for one of them.
  */
 static NOINLINE bool
 take_welcome(int fd, struct ring_welcome *w, int fds[3], bool *cut)
@@ -526,9 +530,9 @@ await_answer(int fd, int64_t until)
 static NOINLINE int connect_any(int64_t, enum ring_unseen_why *);
 
 /*
- * Tells why the areas of its stream, or of none (0), are not mapped.  The node
- * answers when it has recorded that, before it sees this end.  True: sent,
- * even if the answer is late.
+ * Tells the node why the areas of its stream, or of none (0), are not mapped.
+ * The node answers when it has recorded that, so before it sees this process end.
+ * True: the message was sent, even if the answer is late.
  */
 static NOINLINE bool
 tell_unmapped(struct ring_hello *h, uint64_t stream, enum ring_unseen_why why,
@@ -569,8 +573,8 @@ connect_any(int64_t until, enum ring_unseen_why *why)
 }
 
 /*
- * Waits for the welcome to *stream and maps its areas.  False: *why is the
- * reason, or NOT.
+ * Waits for the welcome to *stream and maps its areas.  False: *why is the reason
+ * if there was one, and NOT without.
  */
 static NOINLINE bool
 take_areas(int fd, int64_t until, uint64_t *stream, enum ring_unseen_why *why)
@@ -602,8 +606,9 @@ take_areas(int fd, int64_t until, uint64_t *stream, enum ring_unseen_why *why)
 }
 
 /*
- * *heard: a node listened. *why: why it did not get the hello; NOT: it did,
- * and reports itself why there is no stream.
+ * *heard: a node listened, even if there is no stream.  *why: why the node did
+ * not get the hello; NOT if it did: then the node itself reports why there is
+ * no stream.
  */
 static bool
 say_hello(struct ring_hello *hello, bool *heard, enum ring_unseen_why *why)
@@ -667,7 +672,7 @@ count_missed(void)
 
 /*
  * A child of a process that has locked itself in since might be killed for its
- * socket, and for asking: only if the keeper has seen nothing.
+ * socket, and for asking the kernel too: only if the keeper has seen nothing.
  */
 static bool
 is_newly_sandboxed(void)
@@ -737,8 +742,8 @@ attach_first(struct image *m)
 }
 
 /*
- * Without rings: the program may yet use the API.  A forked child does not
- * tell: its parent may have locked itself in.
+ * Without rings: the program may yet use the API.  A forked child does not tell:
+ * nothing has watched whether its parent has locked itself in since.
  */
 static NOINLINE void
 tell_foreign(void)
@@ -863,8 +868,8 @@ say_hello_to_next(struct image *m)
 }
 
 /*
- * With debug data the hello waits for the next event: the table is told at
- * once, and this event may be half done.
+ * With debug data the hello waits for the next event, because the table is told at
+ * once and this event may be half done.
  */
 static void
 rejoin_later(void)
@@ -952,8 +957,8 @@ give_what(uint32_t what)
 }
 
 /*
- * Under the lock of hellos, so that no forked child has the descriptors; not
- * in a child of vfork(2).
+ * Under the lock of hellos, so that no forked child has the descriptors; and not in
+ * a child of vfork(2).
  */
 static void
 give(uint32_t what)
@@ -974,9 +979,9 @@ give(uint32_t what)
 }
 
 /*
- * Around fork(3): the parent's keeper must know the parent, the child inherits
- * no descriptor and no half event.  A handler's fork during a fork belongs to
- * the outer one.
+ * Around fork(3): the parent's keeper must know the parent, the child must
+ * inherit no descriptor and no half event.  A fork by a signal handler during a
+ * fork belongs to the outer one.
  */
 static void
 before_fork(void)
@@ -1006,8 +1011,8 @@ after_fork_in_parent(void)
 }
 
 /*
- * Hello at once, so that the node sees it first.  System calls only: several
- * threads may have run.
+ * In the child: hello at once, so that the node sees it first.  System calls
+ * only, as several threads may have run.
  */
 static void
 after_fork_in_child(void)
@@ -1075,10 +1080,11 @@ __asan_default_options(void)
 }
 
 /*
- * prctl(2), to notice a seccomp filter that is about to be installed, which
- * may kill for asking.  A process without privileges must first give up new
- * ones by this call, and libseccomp always does; a privileged seccomp(2) by
- * number goes unnoticed.
+ * prctl(2), to notice a seccomp filter that is about to be installed: without a
+ * keeper nobody else does, and the filter may kill for asking.  A process
+ * without privileges must first give up new ones by this call, and libseccomp
+ * always does; a privileged process that calls seccomp(2) by number goes
+ * unnoticed.
  *
  * In strict mode a thread is killed for anything but read, write and exit, a
  * futex(2) of ours included: it is silent from then on.
@@ -1122,8 +1128,8 @@ prctl(int option, ...)
 
 /*
  * _exit(2), so that a node that sees neither the end nor another program knows
- * that the image has ended.  A child of vfork(2) has its parent's memory.
- * Asking for the process id is a system call, too.
+ * that the image itself has ended.  A child of vfork(2) has its parent's memory.
+ * To ask for the process id is a system call, too.
  */
 static _Noreturn void
 exit_now(int status)

@@ -19,16 +19,17 @@
 /* --- memory debug data (debugdata/debugdata.c) ------------------------------------- */
 
 /*
- * After the look-up of the real functions; true: data are collected, `real` is
- * changed. ours: malloc is this library's, or none are.
+ * After the real functions were looked up: true when the data are collected, and
+ * `real` has been changed so that they are.  ours: malloc is this library's, or none
+ * are.
  */
 bool debugdata_begin(bool ours);
 
 /* True if this process keeps debug data. */
 bool debugdata_on(void);
 /*
- * Tells blocks to a stream that began late; hello to the next node if the
- * keeper is gone.  Outside of any event; keeps errno.
+ * Tells blocks of the debug data to a stream that began late, and says hello to the
+ * next node if the keeper is gone.  Call it outside of any event; keeps errno.
  */
 void debugdata_due(void);
 /* Call it when a new stream has begun, before callers_go_on(). */
@@ -60,8 +61,8 @@ void debugdump_exit(void);
 /* Before any message: standard error is the file that descriptor 2 is now. */
 void debugdump_know_errors(void);
 /*
- * "pagek: ", the three texts and a newline to standard error, unless
- * descriptor 2 is another file.
+ * Writes "pagek: ", the three texts and a newline to standard error, unless
+ * descriptor 2 is another file by now.
  */
 void debugdump_complain(const char *what, const char *about, const char *remedy);
 /* The parent began with the same value of the variable, and has said what is wrong. */

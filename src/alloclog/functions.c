@@ -1,6 +1,6 @@
 /*
- * Copies of libc's; the barriers keep a compiler from turning a loop into a
- * call of its own function.
+ * Hidden copies of libc functions that the compiler or we call.  The barriers
+ * keep a compiler from turning a loop into a call of its own function.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -121,8 +121,9 @@ strcmp(const char *a, const char *b)
 }
 
 /*
- * On other processors syscall() is libc's; see imports.  In C it would take
- * 112 bytes more of a handler's stack.  Unused arguments may have any value.
+ * On other processors syscall() is libc's; see imports.  Written in C it would
+ * take 112 bytes more of a handler's stack in each call.  Unused arguments may
+ * have any value.
  */
 #ifdef __x86_64__
 long syscall_failed(long result);

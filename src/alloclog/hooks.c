@@ -1,13 +1,16 @@
 /*
- * A free is logged before the real call and an allocation after it, so events
- * at one address are in order; realloc is both. errno is the real call's.
+ * The malloc family.
+ *
+ * A free is logged before the real call and an allocation after it, so that
+ * events at one address are logged in order; realloc is both.  errno is as the
+ * real call left it.
  *
  * Each hook is a straight line if its process is dormant or its thread has a
  * producer.  Otherwise X_sampling() asks whether there is anything to log, and
  * X_slow() does the rest.
  *
- * In a sampling process the thread's countdown selects the allocations, and
- * the set of sampled blocks the frees; failed requests are always logged.
+ * In a sampling process the thread's countdown selects the allocations to log,
+ * and the set of sampled blocks the frees; failed requests are always logged.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -56,8 +59,8 @@ static void *plain_alloc_slow(struct producer *, void *ptr, uint64_t size,
     unsigned type, uint64_t w3);
 
 /*
- * Logs an allocation without a stack, leaves the hook, returns ptr.  The level
- * is read last and the slow path is a tail call: fewer registers.
+ * Logs an allocation without a stack, leaves the hook and returns ptr.  The
+ * level is read last and the slow path is a tail call, to use fewer registers.
  */
 static inline __attribute__((always_inline)) void *
 plain_alloc(struct producer *p, void *ptr, uint64_t size, unsigned overhead,
@@ -203,7 +206,10 @@ lone_scope(const struct producer *p)
 	    likely(!thread_samples()) ? &t->scopes[0] : NULL;
 }
 
-/* Allocates for an operator new, logs under its name and caller, leaves the hook. */
+/*
+ * Allocates for an operator new, logs under its name and caller, and leaves the
+ * hook.
+ */
 static inline void *
 malloc_for_operator(const struct scope *s, struct producer *p, size_t size,
     uintptr_t origin)
@@ -278,7 +284,10 @@ plain_free_slow(void *ptr, struct producer *p, unsigned type, uintptr_t pc)
 	thread_leave(p);
 }
 
-/* Logs a free without a stack, of a type that may be paired; frees; leaves. */
+/*
+ * Logs a free without a stack, of a type that may be paired; frees; leaves the
+ * hook.
+ */
 static inline __attribute__((always_inline)) void
 plain_free(void *ptr, struct producer *p, unsigned type, uintptr_t pc)
 {
@@ -630,8 +639,8 @@ ALIGNED(valloc, REAL_VALLOC, (size_t size), (size), PAGE)
 ALIGNED(pvalloc, REAL_PVALLOC, (size_t size), (size), PAGE)
 
 /*
- * If the allocator lacks them, ours are hidden from the loader
- * (withdraw_exports()): only weak references bound earlier call them.
+ * If the allocator has none of these functions, ours are hidden from the loader
+ * (withdraw_exports()): only weak references that were bound earlier call them.
  */
 #define XALIGN(flags) ((size_t)1 << ((flags) & 63))
 #define XZERO 0x40
@@ -952,8 +961,8 @@ xallocx_real(void *ptr, size_t size, size_t extra, int flags)
 }
 
 /*
- * The block stays: it is freed and allocated with another size.  Without room
- * for `size` nothing changes: the program was only asking.
+ * The block stays where it is, so it is freed and allocated with another size.
+ * Without room for `size` nothing changes: the program was only asking.
  */
 static size_t
 xallocx_entered(void *ptr, size_t size, size_t extra, int flags,

@@ -19,10 +19,11 @@
  *			its name, libc's or another allocator's.
  *	bootstrap pool	serves a thread that looks up the real functions, for
  *			dlsym(3) may allocate.
- *	fast		the usual producer of a thread.  NULL: none yet, dormant, sampling,
- *			inert, in an operator, looking up.
+ *	fast		the producer of a thread in its usual state.  NULL: none
+ *			yet, dormant, sampling, inert, in an operator, looking up.
  *	inert		no node listens; for good, also in children.
- *	asleep		inert, or dormant and not sampling.
+ *	asleep		inert, or dormant and not sampling.  A dormant process
+ *			that samples tracks its sampled blocks for the next arming.
  *	origin		the frame address of the hook: leads to caller and stack.
  *	scope		one operator new or delete in progress on a thread.
  *
@@ -44,8 +45,8 @@
 #include "unwind/unwind.h"
 
 /*
- * 64-bit words that target and keeper share must be atomic without a lock,
- * which would belong to one process; a signal may interrupt its holder.
+ * The 64-bit words that target and keeper share must be atomic without a lock:
+ * a lock would belong to one process, and a signal may interrupt its holder.
  */
 #if !defined(__LP64__) || ATOMIC_LLONG_LOCK_FREE != 2
 #error "liballoclog needs 64-bit pointers and lock-free 64-bit atomics; build the programs without it"
@@ -141,8 +142,8 @@ real_known(void)
 bool real_get(void);
 
 /*
- * Changes the symbol tables if that was delayed.  The loader calls calloc(n,
- * 1) before it loads an object: call this before that returns.  Keeps errno.
+ * Changes the symbol tables if that was delayed.  The loader calls calloc(n, 1) before it
+ * loads an object; call this function before that calloc returns.  Keeps errno.
  */
 void real_loading(void);
 
@@ -172,8 +173,8 @@ size_t pool_block_size(const void *);
 /* --- chunk heads (real.c) ------------------------------------------------ */
 
 /*
- * A block's size is read from the chunk head, the word before a block of
- * glibc's malloc on x86-64: bytes, and flags in the low bits.
+ * The size of a block is read from the chunk head: the word before a block of
+ * glibc's malloc on x86-64, with the block's bytes and flags in the low bits.
  * malloc_usable_size(3) also reads the next head, whose cache line is often
  * another core's.
  *
@@ -275,7 +276,7 @@ struct debugdata_thread {
 
 /*
  * A fork copies it.  All zeros is a valid new thread: while the loader
- * relocates, or after clone(2), initial values may lack.
+ * relocates, or after clone(2), it may not have the initial values.
  */
 struct thread {
 	struct producer *fast;
@@ -306,8 +307,8 @@ extern _Thread_local struct thread thread_self
     __attribute__((tls_model("initial-exec")));
 
 /*
- * A node listens, even if dormant.  Attaches and begins the thread's sampling
- * if needed.  Keeps errno.
+ * True when a node listens, even if dormant.  Attaches and begins the thread's
+ * sampling if needed.  Keeps errno.
  */
 bool thread_joined(void);
 
@@ -319,8 +320,8 @@ struct producer *thread_silence(void);
 void thread_unsilence(struct producer *);
 
 /*
- * Log the event by *p (NULL: the common ring).  Opens the thread's ring if
- * needed.  Keeps errno.
+ * True when the event is to be logged, by *p (NULL: the common ring).  Opens
+ * the thread's ring if needed.  Keeps errno.
  */
 bool thread_ready(struct producer **);
 
@@ -355,13 +356,14 @@ uint32_t threads_inside(void);
 
 /*
  * A thread enters a hook before its ticket and its real call, and leaves it
- * after both, so that a fork can wait until none is in between: a child with
- * half an event would have a block too many or too few.  The thread sets
- * producer.inside and then reads the gate again: it sees the gate shut, or the
- * forking thread sees the word. membarrier(2) replaces the fence.
+ * after both, so that a fork can wait until no other thread is in between: a
+ * child with half an event would have a block too many or too few.  The thread
+ * first sets producer.inside and then reads the gate again: either it sees that
+ * the gate is shut, or the forking thread sees the word.  membarrier(2)
+ * replaces the fence.
  *
  * If the word is set already, there is a call around this one or a jump has
- * left one: the slow path decides.
+ * left one: the slow path decides which.
  */
 #ifdef __x86_64__
 #define SET_INSIDE(p) \
@@ -412,7 +414,10 @@ set_word(struct producer *p, const struct produce_gate *gate,
 	return false;
 }
 
-/* Enters the hook; the fast producer if it belongs to that area, or NULL. */
+/*
+ * Enters the hook and returns the fast producer if it belongs to that area; or
+ * NULL.
+ */
 static inline __attribute__((always_inline)) struct producer *
 thread_enter(const struct produce_gate *gate, const struct keeper_area *area)
 {
@@ -439,8 +444,8 @@ thread_enter_plainly(struct producer *p)
 }
 
 /*
- * For other events, on the slow path: waits while another thread forks.  Keeps
- * errno.
+ * For all other events on the slow path: waits while another thread forks.
+ * Keeps errno.
  */
 void hook_enter(struct hook_call *, uintptr_t origin);
 void hook_leave(const struct hook_call *);
@@ -452,10 +457,10 @@ void hook_leave(const struct hook_call *);
 void callers_begin(void);
 
 /*
- * hold, before a fork: shuts the gate and waits until no other thread is in a
- * hook, 2 ms at most.  `alone`: no other thread forks. release: after it, in
- * the parent. unsure, in the child: how many threads had a call whose end is
- * not known.
+ * callers_hold() comes before a fork: it shuts the gate and waits until no
+ * other thread is in a hook, 2 ms at most.  `alone`: no other thread forks.
+ * callers_release() comes after it in the parent.  callers_unsure(), in the
+ * child, returns how many threads had a call whose end is not known.
  */
 void callers_hold(bool alone);
 void callers_release(void);
@@ -463,8 +468,9 @@ uint32_t callers_unsure(void);
 /* Makes the next event of any thread call debugdata_due() first. */
 void callers_make_due(void);
 /*
- * Shuts the gate, as a fork does.  A word for the two functions below; 0:
- * another thread has shut it. *unsure: threads still in a hook.
+ * Shuts the gate, as a fork does: other threads stop there before their next event.
+ * Returns a word for the two functions below; 0: another thread has shut the gate.
+ * *unsure: the number of threads that are still in a hook.
  */
 uint32_t callers_still(uint32_t *unsure);
 /* False if a thread has waited 100 ms, and so opened the gate. */
@@ -481,8 +487,8 @@ thread_samples(void)
 }
 
 /*
- * Without a fast producer: an allocation is not logged.  A countdown in an
- * unsampled process is an earlier keeper's.
+ * Without a fast producer: true when an allocation is not logged.  A countdown
+ * in an unsampled process is an earlier keeper's.
  */
 static inline bool
 hook_skips(uint64_t size)
@@ -526,8 +532,8 @@ origin_caller(const struct producer *p, uintptr_t origin)
 }
 
 /*
- * The caller of a free.  The loader frees an object's description after
- * unmapping it: its addresses may be another's.
+ * The caller of a free.  The loader frees an object's description after it has
+ * unmapped the object, whose addresses may then be another's.
  */
 static inline uint64_t
 origin_freer(const struct producer *p, uintptr_t origin)
@@ -569,8 +575,8 @@ extern _Atomic bool hook_stopped;
 void hook_allocated(void *ptr, uint64_t size, size_t (*usable)(void *),
     unsigned type, uintptr_t origin);
 /*
- * The block's usable bytes.  The function may allocate itself, as gperftools'
- * does at first: 0 then, and if not known.
+ * The block's usable bytes.  The function may allocate itself, as gperftools' does
+ * the first time: 0 for that block, and in general if not known.
  */
 size_t hook_measure(struct thread *, void *, size_t (*usable)(void *));
 /* Logs a free before the real call. */
@@ -579,10 +585,10 @@ void hook_freeing(void *ptr, unsigned type, uintptr_t origin);
 /* --- operators (operators.c) --------------------------------------------- */
 
 /*
- * Among the objects loaded at the start; how many are missing, and which: ours
- * are then withdrawn.  A plugin would find operators by the order of
- * dlopen(3), which only the loader knows; a wrong guess would give blocks to
- * another's delete.
+ * Looks up the operators among the objects loaded at the start.  Returns how
+ * many are missing there, and which: ours are then withdrawn.  Without us a
+ * plugin would find operators by the order of dlopen(3), which only the loader
+ * knows; a wrong guess would give blocks to another's delete.
  */
 #define OPERATORS_MAX 20
 unsigned operators_begin(const char *missing[OPERATORS_MAX]);
@@ -590,8 +596,9 @@ unsigned operators_begin(const char *missing[OPERATORS_MAX]);
 void operators_record(void);
 
 /*
- * For callers bound to a function of ours without a real one: call the malloc
- * family, the program's own if it has one. align 0: as malloc(3).
+ * For callers that were bound to one of our functions that has no real
+ * function: these call the malloc family, the program's own if it has one.
+ * align 0: as malloc(3) aligns.
  */
 void *fallback_alloc(size_t align, size_t size);
 void *fallback_realloc(void *, size_t size);
@@ -608,8 +615,8 @@ scope_calls(const struct scope *s, uintptr_t ret)
 }
 
 /*
- * If a real operator itself allocates or frees, type and origin become the
- * operator's.  False: the free is logged already.
+ * If a real operator itself allocates or frees the block, the type and origin
+ * become the operator's.  False: the free is logged already.
  */
 void scope_label_alloc(struct thread *, bool failed, unsigned *type,
     uintptr_t *origin);

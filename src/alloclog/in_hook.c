@@ -1,14 +1,18 @@
 /*
  * Which threads are in a hook.
  *
- * If a thread forks while another is between its ticket and the end of its
- * real call, the child has half of that event.  So fork(3) first shuts the
- * gate, where new events wait, then waits for those in progress.
+ * If a thread forks while another one is between its ticket and the end of its
+ * real call, the child has half of that event: the ticket came before the fork
+ * and the call did not end before it, or the other way round.  So fork(3) first
+ * shuts the gate, where new events wait, and then waits for the events in
+ * progress.
  *
- * Both waits are bounded.  A thread may wait in the allocator for a lock of
- * the forking thread: after HOLD_MS the fork goes on and counts it.  A thread
- * at the gate may hold a lock that libc's fork takes: after GATE_MS it opens
- * the gate and is counted. exit(3) does the same, with shorter waits.
+ * Both waits are bounded.  A thread may be in the allocator because it waits
+ * for a lock of the forking thread: after HOLD_MS the fork goes on and counts
+ * that thread.  A thread at the gate may hold a lock that libc's fork takes
+ * later: after GATE_MS it opens the gate and is counted.
+ *
+ * exit(3) does the same, with shorter waits at the gate.
  *
  * Known limits
  *	A thread that changes its stack in the middle of a call
@@ -117,8 +121,8 @@ set_inside(struct hook_call *c, uintptr_t word)
 }
 
 /*
- * A call still in progress began further out; a handler's calls within it do
- * not wait.
+ * A call that is still in progress began further out.  A handler's calls within
+ * it do not wait.
  */
 static bool
 is_outermost(struct hook_call *c, uintptr_t entry)
@@ -193,7 +197,10 @@ callers_begin(void)
 	(void)membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
 }
 
-/* After this, each thread sees the shut gate or this one sees its word. */
+/*
+ * After this, each thread sees the shut gate or this one sees that thread's
+ * word.
+ */
 static bool
 all_see_gate(void)
 {

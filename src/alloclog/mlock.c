@@ -1,15 +1,18 @@
 /*
- * Calls that would fail because of our mappings and cuts: mlockall(2), and
+ * Calls that would fail because of what the library maps and cuts: mlockall(2), and
  * mremap(2) of memory whose references are counted.
  *
- * mlockall(2) within RLIMIT_MEMLOCK: the kernel counts all mapped addresses,
- * ours too, so then the program's own are locked one by one.  If the kernel
- * locks all, ours are unlocked, and later ones too (call_map_private()).
+ * mlockall(2) within RLIMIT_MEMLOCK.  The kernel counts all mapped addresses,
+ * ours too, so the call could fail only because of ours.  Then the program's
+ * own mappings are locked one by one.  If the kernel locks all, ours are
+ * unlocked, and later ones too (call_map_private()).
  *
- * Without such a limit a program usually needs real time: ours stay locked.
+ * A program without such a limit usually needs real time: then ours stay locked
+ * too.
  *
- * /proc/self/smaps tells ours: they grow down, or lie in an area.  A mapping
- * made meanwhile is locked if it would be without the library.
+ * /proc/self/smaps tells which mappings are ours: they grow down, or lie in an
+ * area.  A mapping that another thread makes meanwhile is locked if it would be
+ * without the library.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -102,7 +105,10 @@ read_line(const char *line, struct mapping *m, struct walk *w)
 	end_mapping(m, w);
 }
 
-/* Locks or unlocks those that *w selects.  False: mappings are not known. */
+/*
+ * Walks all mappings; locks or unlocks those that *w selects.  False: they are
+ * not known.
+ */
 static bool
 walk_mappings(char *buffer, struct walk *w)
 {
@@ -170,7 +176,10 @@ lock_within(int flags, uint64_t limit, int rc)
 	return rc;
 }
 
-/* False too if the kernel has locked more than the limit, as for root. */
+/*
+ * False too if the kernel has locked more than the limit, which root may
+ * exceed.
+ */
 static bool
 has_limit(int flags, int rc, uint64_t *bytes)
 {
@@ -206,8 +215,8 @@ move(void *old, size_t old_len, size_t new_len, int flags, void *at)
 }
 
 /*
- * With cuts (produce/cuts.c) the kernel sees several mappings: EFAULT.
- * Another thread may cut them again, not for long.
+ * With cuts (produce/cuts.c) the kernel sees several mappings: EFAULT.  Another
+ * thread may cut them at any time, but not for long.
  */
 EXPORT void *
 mremap(void *old, size_t old_len, size_t new_len, int flags, ...)

@@ -2,10 +2,11 @@
  * The replaceable operators of C++, under their mangled names.
  *
  * An operator calls malloc or free, but is logged once, with its own name and
- * caller: its hook opens a scope on the thread, and a malloc or free whose
- * return address lies there is logged as the operator.  Nothing is held back:
- * what a new_handler allocates, frees, throws or gives to other threads is
- * logged where it happens, and an exception unwinds the scope only.
+ * caller: its hook opens a scope on the thread and calls the real operator, and
+ * a malloc or free whose return address lies there is logged as the operator.
+ * Nothing is held back: what a new_handler allocates, frees, throws or gives to
+ * other threads is logged where it happens, and an exception unwinds the scope
+ * only.
  *
  * Operators of other allocators (jemalloc, tcmalloc, mimalloc) bypass malloc:
  * their hook logs them, a new after and a delete before the real call.  An
@@ -150,8 +151,8 @@ new_failed(struct thread *t, const struct scope *s, bool logged)
 }
 
 /*
- * The unwinder calls it for each frame that an exception passes. libgcc's
- * would load libgcc_s into every process, or mix two unwinders.
+ * The unwinder calls it for each frame below that an exception passes.
+ * libgcc's would load libgcc_s into every process, or mix two unwinders.
  */
 _Unwind_Reason_Code operator_unwound(int version, _Unwind_Action actions,
     _Unwind_Exception_Class, struct _Unwind_Exception *,
@@ -376,8 +377,8 @@ fallback_free(void *ptr)
 }
 
 /*
- * One that bypasses free is logged as another's inner part, too: if the
- * program defines some, the library's others end there.
+ * An operator that bypasses free is logged as the inner part of another too: if
+ * the program defines some, the library's others end there.
  */
 #define DELETE(symbol, type, params, args) \
 	EXPORT void symbol params; \

@@ -1,7 +1,9 @@
 /*
- * Looked up at the first allocation, possibly before any constructor; two
- * threads at once get the same result. dlsym(3) takes the loader's lock and is
- * never called later.
+ * The real functions, the bootstrap pool, and our exported symbols.
+ *
+ * The functions are looked up at the first allocation of the process, possibly
+ * before any constructor; two threads at once get the same result.  dlsym(3)
+ * takes the loader's lock and is never called later.
  */
 #include <dlfcn.h>
 #include <elf.h>
@@ -23,7 +25,7 @@
 
 struct real real;
 
-/* A stack of blocks: only the last can be reused.  Few are kept. */
+/* A stack of blocks: only the last one can be reused.  Few are kept. */
 struct pool_head {
 	size_t size;
 	size_t start;	/* end of the pool before this block */
@@ -77,8 +79,8 @@ pool_block_size(const void *ptr)
 }
 
 /*
- * Before glibc 2.34 they lie in libdl, which a program may lack: then the
- * loader's list for debuggers is used.
+ * The loader's functions.  Before glibc 2.34 they lie in libdl, which a program
+ * may lack: the loader's list of objects for debuggers then replaces them.
  */
 #pragma weak dlsym
 #pragma weak dladdr
@@ -183,8 +185,8 @@ is_defined(const char *name)
 }
 
 /*
- * Meanwhile this thread allocates from the pool and logs nothing: look-ups
- * leave no trace in the heap, and no message for dlerror().
+ * In between this thread allocates from the pool and logs nothing: look-ups
+ * leave no trace in the program's heap, and no message for its next dlerror().
  */
 struct lookup {
 	struct producer *fast;
@@ -332,8 +334,8 @@ is_sanitized(void)
 }
 
 /*
- * Tools of valgrind that count blocks rewrite each malloc in place, and bring
- * a library with malloc by this name.
+ * Tools of valgrind that count blocks rewrite each malloc in place, ours too.
+ * They bring a library with malloc by this name.
  */
 static bool
 is_rewritten(void)
@@ -342,8 +344,8 @@ is_rewritten(void)
 }
 
 /*
- * A program that is not position independent may have a stub of malloc's name,
- * which leads to us.
+ * True when malloc is not ours.  A program that is not position independent may
+ * have a stub of that name, which leads to us.
  */
 static bool
 malloc_is_foreign(void)
@@ -471,8 +473,8 @@ open_symbols(const ElfW(Ehdr) *eh, struct libc_symbols *s, struct entries *f)
 }
 
 /*
- * Makes the entries' pages writable, or read-only again: copies of this
- * process; the file and others keep theirs.
+ * Makes the pages of the entries writable, or read-only again.  They are then
+ * this process's own copies; the file and other processes keep theirs.
  */
 static bool
 protect_entries(const struct entries *f, bool writable)
@@ -500,7 +502,7 @@ change_begins(_Atomic bool *taken, const struct entries *f)
 
 /*
  * Hides our functions of these names from the loader, which ignores symbols
- * without an address.  All, or none if read-only.
+ * without an address.  All, or none if the table is read-only.
  */
 static void
 withdraw_exports(const char *const names[], unsigned n)
@@ -522,13 +524,14 @@ withdraw_exports(const char *const names[], unsigned n)
 }
 
 /*
- * An object loaded with RTLD_DEEPBIND finds libc's functions before ours, and
- * so does dlsym(3) with libc's handle.  So libc's symbol entries for the
- * malloc family become our functions, which call theirs.  Objects bound
- * earlier, and libc itself, do not look again.
+ * An object that is loaded with RTLD_DEEPBIND finds libc's functions before
+ * ours, and so does dlsym(3) with libc's handle.  So libc's symbol entries for
+ * the malloc family are changed to our functions, which call the functions that
+ * the entries had.  Objects that were bound earlier, and libc itself, do not
+ * look here again.
  *
- * Only if all functions that ours call are libc's: a layer between may get
- * libc's by dlsym(3), and would call ours from ours.
+ * Only if all functions that ours call are libc's: a layer in between may get
+ * libc's functions by dlsym(3), and would then call ours from ours.
  */
 #if defined(__x86_64__) || defined(__aarch64__)
 static bool
@@ -584,10 +587,10 @@ lead_libc_to_us(void *const fns[FAMILY])
 #endif
 
 /*
- * Changing the tables copies some ten pages, too long for a short program.
- * Only objects loaded later need it, so it waits until the loader calls
- * calloc(n, 1) to describe one, unless an object refers to dlsym(3) or
- * dlvsym(3).
+ * The changes of the symbol tables copy some ten pages, which takes a short program too
+ * long.  Only objects that are loaded later need them, so they wait until the loader
+ * calls calloc(n, 1) to describe a new object.  They do not wait if an object refers to
+ * dlsym(3) or dlvsym(3).
  */
 static struct {
 	_Atomic bool wait;

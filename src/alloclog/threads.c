@@ -8,11 +8,11 @@
  *			thread ends, for the next one.
  *
  * Producers lie on pages that a fork wipes, whatever call made it: the child's
- * first event reads zeros and attaches.  A vfork child runs while its parent
- * thread stands still: its events are that thread's.
+ * first event reads zeros and attaches the child.  A vfork child runs while its
+ * parent thread stands still: its events are that thread's.
  *
- * A key's destructor returns the ring, in the last round, for frees of other
- * destructors; later events use the common ring.
+ * A key's destructor returns the ring.  It postpones itself to the last round,
+ * for frees of other destructors; later events use the common ring.
  */
 #include <errno.h>
 #include <limits.h>
@@ -287,8 +287,8 @@ thread_find_slot(struct thread *t)
 }
 
 /*
- * Opens the thread's ring, or a new era's.  Events meanwhile, by a handler or
- * pthread_setspecific(3), use the common ring.
+ * Opens the thread's ring, or that of a new era.  Events meanwhile, by a signal
+ * handler or pthread_setspecific(3), use the common ring.
  */
 static COLD struct producer *
 thread_open(struct thread *t)

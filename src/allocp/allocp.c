@@ -1,6 +1,8 @@
 /*
- * A region has units of 8 bytes, and a header is one: every remainder of a cut
- * is a segment, perhaps of no bytes.  Two bits for each unit, beside the
+ * Segments of the two regions.
+ *
+ * A region has units of 8 bytes, and a header is one unit: every remainder of a
+ * cut is a segment, perhaps of no bytes.  Two bits for each unit, beside the
  * region, say whether a segment begins there and whether it is a block.
  */
 #include <assert.h>
@@ -16,8 +18,9 @@
 
 /*
  * Addresses below 4 GiB fit a classic record.  MAP_32BIT is x86-64's alone.
- * Elsewhere MAP_FIXED_NOREPLACE takes no place in use, and an older kernel
- * takes it as a hint, so the result is checked.
+ * Elsewhere places are tried in turn: MAP_FIXED_NOREPLACE takes none that is in
+ * use, and an older kernel takes the address as a hint, so the result is
+ * checked.
  */
 
 #define BELOW_LIMIT (UINT64_C(1) << 32)

@@ -1,15 +1,18 @@
 /*
  * allocp: a node's own memory in two regions below 4 GiB.  AllocP() takes a
- * block from region 1, else from region 2, as in the 2004 note; FreeP() gives
- * it back.
+ * block from region 1 or, when that has no room, from region 2, as in the
+ * system of the 2004 note; FreeP() gives it back.
  *
  * Vocabulary
  *	region	memory of these blocks alone: what is between them is free.
- *	segment	a block or a free part; two free ones are never adjacent.
+ *	segment	a block or a free part: a region consists of segments, and two
+ *		free ones are never adjacent.
  *	header	the first ALLOCP_HEAD bytes of each segment; a block's address
  *		is the one behind it.
- *	level	the attempt that satisfied a request: region 1, 2, or ALLOCP_FAILED.
- *	told	a callback gets each outcome: the node's data stream.
+ *	level	which attempt satisfied a request: 1 region 1, 2 region 2,
+ *		ALLOCP_FAILED none.
+ *	told	a callback gets each call's outcome: the records of the node's
+ *		data stream.
  *
  * Example
  *	struct allocp *memory;
@@ -19,8 +22,9 @@
  *	FreeP(memory, p);
  *	allocp_free(memory);
  *
- * Bitmaps tell where segments begin: a write beyond a block's end only spoils
- * the next header, which is counted and repaired when met.
+ * Bitmaps beside a region tell where its segments begin.  So a write beyond the
+ * end of a block only spoils the size and type in the next header, which is
+ * counted and repaired when it is met.
  *
  * It belongs to one thread.
  */
@@ -87,8 +91,8 @@ void allocp_region(const struct allocp *, unsigned no, uint32_t *base,
     size_t *size);
 
 /*
- * The next segment by address, region 1 first; begin with all zeros.  False at
- * the end.  Headers are not checked.
+ * The next segment in address order, region 1 first; begin with one of all
+ * zeros. False at the end.  Headers are not checked here.
  */
 struct allocp_segment {
 	unsigned region;		/* 1 or 2; 0: before the first segment */

@@ -17,10 +17,11 @@
  *	scan.h		long work in portions that take a tenth of the time
  *
  * Vocabulary
- *	mono	a point on the machine's monotonic clock, in nanoseconds: a struct,
- *		so that it cannot be mixed up with a duration, a wall-clock time or a count.
- *	safe	text for any terminal: valid UTF-8 without control, bidirectional or
- *		zero-width characters.
+ *	mono	a point on the machine's monotonic clock, in nanoseconds,
+ *		wrapped in a struct so that it cannot be mixed up with a
+ *		duration, a wall-clock time or a count.
+ *	safe	text that can go to any terminal: valid UTF-8 without control,
+ *		bidirectional or zero-width characters.
  *
  * Example
  *	char cell[8];
@@ -28,8 +29,8 @@
  *	base_format_size(cell, 4, nbytes);		"FFFF", " 64K", "1.2M"
  *	base_format_age(cell, 3, mono_ms_since(t) / 1000);
  *
- * Functions that can fail return 0 or a negative errno; results are untouched
- * on failure.
+ * Functions that can fail return 0 or a negative errno and leave their
+ * results untouched on failure.
  */
 #ifndef BASE_H
 #define BASE_H
@@ -41,8 +42,8 @@
 
 #define BASE_NELEM(a) (sizeof(a) / sizeof((a)[0]))
 /*
- * Sets i to the first index below n for which the condition on i holds, else
- * n; it must hold for all later ones.
+ * Binary search: sets i to the first index from 0 to n - 1 for which the condition on i
+ * holds, or to n.  If the condition holds for an index, it must hold for all later ones.
  *	BASE_FIND_FIRST(i, list->n, list->row[i].addr >= addr);
  */
 #define BASE_FIND_FIRST(i, n, holds) \
@@ -98,14 +99,15 @@ base_get_le(const uint8_t *in, size_t bytes)
 }
 
 /*
- * Make room for `want` elements of `size` bytes in *array, the caller's, for
- * free(): grows by half, assigns only on success. 0, -ENOMEM or -EOVERFLOW.
+ * Make room for at least `want` elements of `size` bytes in *array, whose
+ * capacity is *cap: grows by half, assigns only on success.  0, -ENOMEM or
+ * -EOVERFLOW.  The array is the caller's, to be freed with free().
  */
 int base_grow(void **array, size_t *cap, size_t want, size_t size);
 
 /*
- * Append to buf of `cap` bytes at *len; clip whole characters, end with NUL.
- * The first costs a tenth of the second with "%s".
+ * Append text to buf of `cap` bytes at *len: clip whole characters of UTF-8,
+ * always end with NUL.  The first one costs a tenth of the second with "%s".
  */
 void base_append_text(char *buf, size_t cap, size_t *len, const char *text);
 void base_append(char *buf, size_t cap, size_t *len, const char *fmt, ...)
@@ -117,25 +119,27 @@ void base_copy_text(char *buf, size_t cap, const char *text);
 /* --- programs of our own (spawn.c) ------------------------------------------ */
 
 /*
- * Starts argv[0] with descriptors `in` and `out` as 0 and 1 (-1: /dev/null, as
- * its 2), no others, default signals and its own process group.  -errno.
+ * Starts argv[0] with descriptors `in` and `out` as its 0 and 1; -1: /dev/null, which
+ * is its 2.  It has no other descriptor, default signals, and a process group of its
+ * own.  -errno.
  */
 int base_spawn(pid_t *, char *const argv[], char *const env[], int in, int out);
 /*
- * Reaps a killed child, now or in a later call; 0: only earlier ones.  Any
- * thread may call it.
+ * Reaps a child that was killed: now, or in a later call if it takes its time; 0: only
+ * earlier ones.  Any thread may call it.
  */
 void base_reap(pid_t);
 
 /* --- mappings of zeros (zeros.c) ------------------------------------------ */
 
 /*
- * Address space that reads as zeros, as large as a table may ever get; takes
- * pages as they are used.  For any thread.
+ * Address space that reads as zeros, as large as a table may ever get; pages
+ * are taken as they are used.  For any thread.
  *
- * Mappings are reused: with targets of a few milliseconds, mapping would take
- * a third of a node's time.  A page that is read before it is written costs an
- * interrupt of all processors, so write first.
+ * Mappings that are given back are reused: where targets of a few milliseconds
+ * come and go, mapping and unmapping would take a third of a node's time for
+ * them.  A page that is read before it is written costs an interrupt of all
+ * processors later, so write first what is sure to be written.
  *
  *	struct table *t = zeros_map(sizeof *t, ZEROS_SMALL);
  *	zeros_unmap(t, sizeof *t, ZEROS_SMALL);
@@ -152,18 +156,18 @@ size_t zeros_pages(size_t bytes);
 void zeros_keep(void);
 bool zeros_are_kept(void);
 /*
- * This process alone has the page in memory; zeros_keep() before.  False also
- * if the kernel does not tell.
+ * True if this process, and no other one, has the page in memory.  Call zeros_keep()
+ * before.  False also if the kernel does not tell.
  */
 bool zeros_page_is_alone(const void *);
 
 /* --- numbers in columns (format.c) ---------------------------------------- */
 
 /*
- * Numbers in exactly `cols` columns, 2 to 20, right-aligned, NUL-terminated:
- * exact, else in a coarser unit, else '*'.  `out` holds cols + 1 bytes.  Units
- * are rounded to the nearest, with a decimal where it fits; ages are whole
- * units passed.
+ * Numbers into exactly `cols` columns, right-aligned, NUL-terminated: the exact
+ * value if it fits, else a coarser unit, else '*'.  `out` holds cols + 1 bytes;
+ * cols is 2 to 20.  Units are rounded to the nearest, with one decimal where it
+ * fits; ages are whole units that have passed.
  *
  * count	decimal; then K, M, G, T, P of 1000.
  * size		classic SIZE: hexadecimal of four digits up to FFFF, then K, M,
@@ -200,10 +204,11 @@ int base_parse_count(const char *text, uint64_t max, uint64_t *out);
 int base_parse_size(const char *text, uint64_t max, uint64_t *out);
 
 /*
- * Copies `len` bytes as safe text: control and invalid bytes as \xNN;
- * bidirectional, zero-width and unassigned characters as '?', as further
- * combining marks; with `ascii` all non-ASCII.  Does not depend on the locale.
- * Clips whole characters, ends with NUL; returns the bytes without it.
+ * Copies `len` bytes of outside text as safe text: control and invalid bytes
+ * as \xNN; bidirectional, zero-width and unassigned characters as '?', as are
+ * combining marks but for one after each character; with `ascii` every other
+ * non-ASCII character as '?' too.  Does not depend on the locale.  Clips whole
+ * characters, always ends with NUL; returns the bytes written without the NUL.
  */
 size_t base_safe_text(char *out, size_t cap, const char *in, size_t len,
     bool ascii);
@@ -212,9 +217,10 @@ size_t base_safe_text(char *out, size_t cap, const char *in, size_t len,
 const char *base_shown(const char *word);
 
 /*
- * Text in pieces as safe text by lines: copies complete lines and, with `end`,
- * the remainder; a line over BASE_SAFE_LINE bytes is cut. *used: bytes
- * consumed; at most BASE_SAFE_LINE are left.  `cap` is at least 4 * len + 64;
+ * Text that comes in pieces, as safe text line by line: copies the lines that
+ * are complete and, with `end`, the remainder; a line longer than
+ * BASE_SAFE_LINE bytes is cut in two.  *used gets the bytes consumed; at most
+ * BASE_SAFE_LINE are left.  `cap` is at least 4 * len + 64, which is enough;
  * returns the bytes written, not NUL-terminated.
  */
 #define BASE_SAFE_LINE 1024
@@ -225,8 +231,8 @@ size_t base_safe_lines(char *out, size_t cap, const char *in, size_t len,
 size_t base_utf8_char(const char *s, size_t len, uint32_t *codepoint);
 
 /*
- * The nearest of n words by edit distance, ignoring case, borrowed from
- * `words`.  NULL: none is near.
+ * The nearest of n words by edit distance, ignoring case, the first of equals;
+ * borrowed from `words`.  NULL if none is near enough to suggest.
  */
 const char *base_nearest(const char *word, const char *const *words, size_t n);
 
@@ -236,16 +242,19 @@ const char *base_nearest(const char *word, const char *const *words, size_t n);
 bool base_folder_is_empty(int fd);
 
 /*
- * Reads a regular file of at most `max` bytes; follows symbolic links, never
- * blocks. *bytes is the caller's, for free(), with a NUL behind *len.  Errors
- * of open(), read(), -ENOENT, -ENOLINK a dangling link, -EISDIR, -ENOTSUP not
- * a regular file, -EFBIG.
+ * Reads a regular file of at most `max` bytes; follows symbolic links and never
+ * blocks.  *bytes is the caller's, to be freed with free(), with a NUL behind
+ * *len of them.  Errors of open() and read(), and: -ENOENT no such file,
+ * -ENOLINK a dangling link, -EISDIR, -ENOTSUP not a regular file, -EFBIG.
  */
 int base_file_read(const char *path, size_t max, char **bytes, size_t *len);
 
 /* Writes all of it, in as many calls as that takes. */
 int base_write_all(int fd, const void *bytes, size_t len);
-/* -errno if no three descriptors are left: the first uv_loop_init() would abort. */
+/*
+ * 0, or -errno if no three descriptors are left.  The first uv_loop_init() of a
+ * process aborts it then: it takes one, and its pipe for signals two.
+ */
 int base_have_descriptors(void);
 
 /* For the end of a message about that error: "; what to do", or "". */
@@ -255,8 +264,8 @@ const char *base_remedy(int err);
 const char *base_file_words(int err);
 
 /*
- * That file of $XDG_CONFIG_HOME, else $HOME/.config.  -ENOENT: neither is
- * absolute; -ENAMETOOLONG.
+ * The path of this user's file of that name in $XDG_CONFIG_HOME, else in
+ * $HOME/.config.  -ENOENT when neither is an absolute path, -ENAMETOOLONG.
  */
 int base_config_path(char *path, size_t cap, const char *name);
 /* The same in $XDG_STATE_HOME, else in $HOME/.local/state. */
@@ -266,9 +275,10 @@ int base_state_path(char *path, size_t cap, const char *name);
 int base_folders_above(const char *path);
 
 /*
- * Replaces a file, all or nothing: renames a new one.  Symbolic links stay;
- * only a regular file is replaced, and keeps its mode; a new one gets `mode`.
- * Errors of base_file_read() and of writing.
+ * Replaces the contents of a file, all or nothing: writes a new file beside it
+ * and renames that.  Symbolic links are followed and stay; only a regular file
+ * is replaced, and keeps its mode; a new one gets `mode`.  Errors are those of
+ * base_file_read(), and what writing says.
  */
 int base_file_replace(const char *path, const void *bytes, size_t len,
     mode_t mode);
@@ -276,8 +286,9 @@ int base_file_replace(const char *path, const void *bytes, size_t len,
 int base_file_replaceable(const char *path);
 
 /*
- * Line by line: valid UTF-8 of at most BASE_LINE_MAX bytes, without its end
- * and controls but tabs; *why is then NULL, else the reason.
+ * A text line by line.  Each good line is valid UTF-8 of at most BASE_LINE_MAX
+ * bytes, without its end and without control characters but tabs; *why is then
+ * NULL, else the reason as text.
  */
 #define BASE_LINE_MAX 1000
 

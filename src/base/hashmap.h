@@ -3,14 +3,16 @@
  *
  * Vocabulary
  *	hash	32 bits made of a key; equal keys have equal hashes.
- *	index	numbers that are found by hash; the caller's function compares the key.
- *	map	an array of items in order of insertion, each beginning with its key, a
- *		uint64_t, and an index over the keys.
- *	intern	a table of texts or bytes, each stored once and numbered from 0.
+ *	index	numbers that are found by hash.  What they number is the
+ *		caller's, whose function compares it with the key.
+ *	map	an array of items in the order in which they were put, each
+ *		beginning with its key, a uint64_t, and an index over the keys.
+ *	intern	a table of texts, or bytes of any kind, each stored once and
+ *		numbered from 0 in the order in which they were put.
  *
- * Tables use open addressing and are at most half full.  A slot has the hash
- * beside the number: growth and removal read no key, a search only those of
- * its hash.
+ * Both tables use open addressing and are at most half full.  A slot has the
+ * hash beside the number, so that growth and removal read no key, and a search
+ * only keys of the same hash.
  *
  * Example
  *	struct thread { uint64_t key; unsigned blocks; };
@@ -156,8 +158,8 @@ hashmap_get(const struct hashmap *m, uint64_t key)
 }
 
 /*
- * The place of the key's item, added with zeros if absent.  `added` may be
- * NULL.  -ENOMEM, also beyond HASHMAP_MAX.
+ * The place of the item with that key, added with zeros behind the key if
+ * absent.  `added` may be NULL.  -ENOMEM, also beyond HASHMAP_MAX items.
  */
 int64_t hashmap_put(struct hashmap *, uint64_t key, bool *added);
 /* The same item itself, borrowed as above, or NULL for want of memory. */

@@ -1,6 +1,7 @@
 /*
- * option: an option as data: its name, argument, help, and the field of a
- * struct that it fills.  The row turns the field into text again.
+ * option: an option of a program as data: its name, its argument, its help, and
+ * the field of a struct that its value fills.  The same row turns the field
+ * into text again, for the command line of another program.
  *
  * A file with a table of options defines ROW_STRUCT as the struct with the
  * fields before it includes this one, and writes values with the macros at the
@@ -70,8 +71,9 @@ int base_option_take(const struct base_option *, void *into, const char *text);
 void base_option_wrong(const struct base_option *, char *out, size_t cap);
 
 /*
- * The field as text, of a flag "", of a number in `number`.  NULL: not given
- * (false, NULL, 0, no descriptor), or a kind that cannot be written.
+ * The field as text, of a flag "", of a number in `number`.  NULL for the value
+ * of an option that is not given (false, NULL, 0, no descriptor) and for kinds
+ * that cannot be written.
  */
 const char *base_option_text(const struct base_option *, const void *from,
     char number[BASE_OPTION_TEXT]);

@@ -29,8 +29,8 @@ struct perf_ring {
 #define PERF_RING_NONE ((struct perf_ring){ .fd = -1 })
 
 /*
- * Opens an event with a ring of `bytes`, a power of two, at least a page.  On
- * error nothing is open; -ENODEV: the processor is offline.
+ * Opens an event with a ring of its own; bytes: the ring's size, a power of two, at least
+ * a page.  On error, nothing is open; -ENODEV: the processor is offline.
  */
 int perf_ring_open(struct perf_ring *, struct perf_event_attr *, pid_t, int cpu,
     size_t bytes);

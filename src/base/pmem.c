@@ -1,4 +1,7 @@
-/* The file's first page lists the pieces: a successor of another build is refused. */
+/*
+ * Persistent memory.  The file's first page lists the pieces: so a successor of
+ * another build is refused and cannot read one table as another.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>

@@ -1,11 +1,11 @@
 /*
  * pmem: persistent memory, which outlives the process that uses it.
  *
- * A memory file and its mapped pieces.  The process that holds the descriptor
- * when another one dies hands it to a successor, which takes the same pieces
- * in the same order and finds what the dead process stored at its last
- * instruction.  Nothing else is promised: tables must say which of their words
- * count.
+ * A memory file and the pieces of it that have been mapped.  The process that
+ * holds the descriptor when another one dies hands it to a successor, which
+ * takes the same pieces in the same order and finds in them what the dead
+ * process had stored at its last instruction.  Nothing else is promised: tables
+ * must say themselves which of their words count.
  *
  * Vocabulary
  *	piece	what one pmem_take() has given, a whole number of pages.  It
@@ -42,9 +42,9 @@
 struct pmem;
 
 /*
- * Makes an empty one; `name` is for /proc.  Maps `expected` bytes at once if
- * it can (pmem_size() of one like it; 0: none), which saves system calls.
- * -ENOMEM, -EMFILE and their like.
+ * Makes an empty one; `name` is for /proc.  -ENOMEM, -EMFILE and their like. If
+ * it can, it maps `expected` bytes at once (what pmem_size() said of one like
+ * it; 0: none), because each piece mapped by itself costs some system calls.
  */
 int pmem_new(struct pmem **, const char *name, size_t expected);
 
@@ -58,9 +58,9 @@ size_t pmem_size(const struct pmem *);
 void pmem_free(struct pmem *);
 
 /*
- * All zeros, no pieces; other processes that hold the descriptor must expect
- * that.  False, perhaps partly zeroed: free it, because much was used, another
- * process made it, or descriptors are few.
+ * Empties the memory: all zeros, no pieces.  Other processes that hold its descriptor
+ * must expect that.  False, with a part zeroed perhaps: free it instead, because much
+ * of it was used, another process made it, or descriptors are few.
  */
 bool pmem_reset(struct pmem *);
 
@@ -72,9 +72,10 @@ unsigned pmem_opens(const struct pmem *);
 void pmem_reset_opens(struct pmem *);
 
 /*
- * The next piece; one larger than BASE_HUGE begins where a huge page can.
- * Zeros in a new file, the old contents in an old one.  NULL: no memory, or
- * the maker took another size.  Borrowed until pmem_free().
+ * The next piece, of so many bytes; one larger than BASE_HUGE begins where a
+ * huge page can.  Zeros in a new file, what was there in an old one.  NULL for
+ * want of memory, or when the maker took a piece of another size there.
+ * Borrowed until pmem_free().
  */
 void *pmem_take(struct pmem *, size_t bytes);
 

@@ -9,7 +9,8 @@
  *	due		the next scan is due when the last one has cost no more
  *			than one part in SCAN_BUSY of the time since.
  *
- * If the data changes meanwhile, the caller goes on or begins anew.
+ * If the data changes meanwhile, the caller decides whether to go on from where
+ * it was or to begin anew.
  *
  * Example
  *	if (!s.runs && has_changed(list) && scan_is_due(&s, now)) {

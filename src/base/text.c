@@ -50,9 +50,9 @@ base_utf8_char(const char *s, size_t len, uint32_t *codepoint)
 
 /*
  * Characters that can reorder, hide or split a line unseen: bidirectional
- * controls, invisible formatting, blank fillers, variation selectors, tags,
- * separators, noncharacters.  Their width does not tell them from accents and
- * letters.
+ * controls, zero-width and invisible formatting, blank fillers, variation
+ * selectors and tags, line and paragraph separators, noncharacters.  Their
+ * width does not tell them from accents and letters.
  */
 static const struct {
 	uint32_t first, last;
@@ -140,7 +140,8 @@ plain_run(const char *s, size_t len)
 		memcpy(&eight, s + n, sizeof eight);
 		/*
 		 * The sum sets the high bit for DEL and above, the difference
-		 * for controls and 0xff.
+		 * for control characters and 0xff.  Only such bytes carry or
+		 * borrow.
 		 */
 		if ((((eight + ones) | (eight - ones * ' ')) & high) != 0)
 			break;

@@ -5,8 +5,13 @@
  * program comes first, also for libraries.  The time of day stays that of
  * faketime.
  *
- * Sanitizers replace these functions themselves, and 32-bit programs call
- * others: both get none of these.
+ * faketime(1) preloads a library that replaces them.  Its clocks may stand still,
+ * and its waits are as slow as its clocks: no timer of ours or of libuv would end.
+ * A symbol of the program comes before those of libraries, also for calls by
+ * libraries.  The time of day stays that of faketime.
+ *
+ * Sanitizers replace these functions themselves, and 32-bit programs call others:
+ * both get none of these.
  */
 #include <dlfcn.h>
 #include <poll.h>
@@ -52,9 +57,9 @@ find(const char *name)
 }
 
 /*
- * Before main(): later calls may be in a signal handler.  The loader
- * allocates, and a preloaded allocator may ask for the time: until all are
- * found, calls go to the system.
+ * Before main(): later calls may be in a signal handler.  The loader allocates,
+ * and a preloaded allocator may ask for the time meanwhile: until all are found,
+ * calls go to the system.
  */
 static __attribute__((constructor)) void
 find_all(void)

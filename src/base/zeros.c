@@ -171,8 +171,8 @@ struct scan_region {
 #define ZERO_PAGES 64			/* maximum of regions that are zeroed */
 
 /*
- * Zeroes the used pages if they are few: faster than to release them.  False:
- * release them.
+ * Zeroes the used pages if they are few, which is faster than to release them and to
+ * get others.  False: release them.
  */
 static bool
 zero_used(char *p, size_t bytes)

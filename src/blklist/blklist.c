@@ -7,9 +7,9 @@
 #include "list.h"
 
 /*
- * Pairs are looked for when this part of the records is in one: a look costs 7
- * ns a record, a record in a pair saves 10 with few blocks, 30 with many.
- * Tried again after ADAPT_SKIP records.
+ * Pairs are looked for when at least this part of the records is in one: a look
+ * costs about 7 ns a record, a record in a pair saves 10 with few blocks, 30
+ * with many.  After ADAPT_SKIP records it is tried again.
  */
 #define ADAPT_PERCENT 30
 #define ADAPT_WINDOW (2 * LIST_CHUNK)
@@ -17,7 +17,8 @@
 
 /*
  * Address space for a record with all tables, and seven times as much for the
- * program: below this bound no size wraps in 32 bits.
+ * rest of the program: below this bound no size wraps where pointers have 32
+ * bits.
  */
 #define RECORD_SPACE 512
 
@@ -208,8 +209,8 @@ estimate_sub(struct blklist *l, uint64_t key, uint64_t size)
 }
 
 /*
- * Unordered events of several threads: at most the bytes before plus each
- * thread's own peak.
+ * Events of several threads without an order do not tell the bytes held at
+ * once: at most the bytes held before plus each thread's own peak.
  */
 
 int

@@ -1,8 +1,8 @@
 /*
  * blklist: which blocks are active, from records, in two orders.
  *
- * Names of the 2004 design note of Page K ("the note") are used: aHead is the
- * first active record, fHead the first free one.
+ * The names of the design note of Page K of 2004 ("the note") are used for what
+ * is in it: aHead is the first active record, fHead the first free one.
  *
  *	blklist.c	what is the same for all kinds of list
  *	list.h		what the kinds of list share
@@ -15,30 +15,43 @@
  *	memory.c	memory of tables, prefaulted
  *
  * Vocabulary
- *	block		begun by an allocation and not ended by a free; key (layer, address).
+ *	block		what an allocation record began and no free record has
+ *			ended yet.  Its key is (layer, address).
  *	active		in the list: reached from aHead.
- *	aRecMax		records that the list can hold; aRecActive are active, the rest hangs on
- *			fHead, last freed first: aRecActive + free == aRecMax, always.
- *	literal		the note's list, singly linked, with its hint aRecPtr.
- *	indexed		the same behind a hash and an index for each order.
- *	windowed	some rows of a list elsewhere, and its counters; takes no records.
- *	age order	oldest first, by sequence number.  Compared as signed: what a fork
- *			inherits may be numbered back from 0 and stays older.
+ *	aRecMax		records the list can hold; aRecActive of them are
+ *			active, the rest hangs on fHead, last freed first
+ *			reused: aRecActive + free == aRecMax after every record.
+ *	literal		the list of the note, singly linked, with its hint
+ *			aRecPtr: slow and plain.
+ *	indexed		the same list behind a hash and one index for each
+ *			order; any window of it costs the same.
+ *	windowed	some rows of a list elsewhere, and its counters, put in
+ *			with blklist_set_window(); takes no records.
+ *	age order	oldest first, by sequence number; offset 0 the oldest.
+ *			Numbers are compared as signed ones, so that what a fork
+ *			inherits may be numbered back from 0 and stays older
+ *			than all that the child logs.
  *	address order	ascending by layer, then address.
- *	cancellation	in one batch, an allocation at an address not listed and the free of
- *			that block, without another allocation between: both are left out of
- *			the list, and counted.
+ *	cancellation	in one batch, an allocation at an address that is not
+ *			listed and the free of the same block, with no other
+ *			allocation of it between: both are left out of the list,
+ *			and counted.
  *	duplicate	an allocation at an address that is listed already: it
  *			replaces the record and is counted (list.h).
- *	earlier		the free of a block from before the list: no error with `since_click`.
- *	persistent	in memory that outlives the process (base/pmem.h).
- *	commit		the state that a persistent list goes back to when its process has
- *			died, at any instruction: later changes are undone.
- *	realloc		makes one more block, with its own number, at the old address or not:
- *			a free by realloc, and that thread's next allocation by realloc, if
- *			both tell the same size.
- *	weight		how many blocks a listed one stands for: 1, or more in a sample.
- *			Blocks of the API's layer are always logged.
+ *	earlier		the free of a block from before the list began.  No error
+ *			with `since_click`: logging began late.
+ *	persistent	a list whose records are in memory that outlives the
+ *			process (base/pmem.h).
+ *	commit		the state that a persistent list goes back to when its
+ *			process has died, at any instruction: later changes are
+ *			undone, not done again.
+ *	realloc		makes one more block in the list, with a number of its
+ *			own, at the old address or not.  It is two records: a free
+ *			by realloc, and that thread's next allocation by realloc,
+ *			if both tell the same size.
+ *	weight		when only a sample of the blocks is logged, how many
+ *			blocks a listed one stands for; 1 when all are.  Blocks of
+ *			the API's layer are always logged.
  *
  * Example
  *	struct blklist *list;
@@ -127,7 +140,10 @@ struct blklist_info {
 	uint16_t node;
 };
 
-/* Record `at` has this requester, interned if it becomes a block of the list. */
+/*
+ * Beside a batch: record `at` of it has this requester, which is interned if
+ * the record becomes a block of the list.
+ */
 struct blklist_batch_info {
 	size_t at;
 	struct blklist_info info;
@@ -186,24 +202,25 @@ void blklist_free(struct blklist *);
 
 /*
  * An indexed list in unused persistent memory, which blklist_free() leaves.
- * Call blklist_remember() once: without it no free can be undone.  -ENOMEM,
- * -EINVAL.
+ * Call blklist_remember() once: without a ring of removed blocks no free can be
+ * undone. -ENOMEM, -EINVAL.
  */
 int blklist_new_persistent(struct blklist **, uint32_t aRecMax, struct pmem *);
 /*
- * Commits to slot 0 or 1.  Do not change the list before the slot's number is
- * stored; after two commits an older slot is of no use.
+ * Commits the list's state to slot 0 or 1.  Do not change the list before the
+ * slot's number has been stored; after two commits an older slot is of no use.
  */
 void blklist_commit(struct blklist *, unsigned slot);
 /*
- * A dead process's list as of that slot's commit, with counters and settings.
- * `next`: the first record after it, by sequence number.  `remember`: as given
- * to blklist_remember(), or 0.  A killed successor's successor may do the
- * same.
+ * The list of a dead process as it was at the commit of that slot, with all
+ * counters and settings.  `next` is the sequence number of the first record
+ * after the commit: all before it had lower numbers, all after it none lower.
+ * `remember` is what blklist_remember() was given, or 0.  If this process is
+ * killed, too, the next one may do the same.
  *
- * -ESTALE: not exactly possible: no such commit, another version's, more
- * removed than remembered, or changes without a record (put, take, clear); the
- * memory is then of no use.  -ENOMEM, -EINVAL.
+ * -ESTALE when that cannot be done exactly: no such commit, another version's,
+ * more blocks removed since than are remembered, or changes since without a
+ * record (put, take, clear).  The memory is then of no use.  -ENOMEM, -EINVAL.
  */
 int blklist_resume(struct blklist **, uint32_t aRecMax, uint32_t remember,
     struct pmem *, unsigned slot, uint64_t next);
@@ -211,9 +228,9 @@ int blklist_resume(struct blklist **, uint32_t aRecMax, uint32_t remember,
 /* Which type codes are legal, a bit each; all are until this is called. */
 void blklist_set_legal(struct blklist *, const uint8_t legal[32]);
 /*
- * For an empty list of a stream without levels (classic, foreign nodes): the
- * low nibble of flags has no meaning, so there is one layer and no failed
- * request.
+ * For an empty list of a stream without levels (classic ones of foreign nodes):
+ * the low nibble of the flags has no meaning, so there is one layer and no
+ * failed request.
  */
 void blklist_set_opaque(struct blklist *, bool);
 /* From here on unknown frees count as earlier (--since click, after a stop). */
@@ -222,26 +239,28 @@ void blklist_set_since_click(struct blklist *, bool);
 #define BLKLIST_SAMPLE_MAX (UINT64_C(1) << 40)	/* the longest period, in bytes */
 
 /*
- * For an empty list of a sampling target: a layer 0 allocation is logged with
- * probability 1 - exp(-size / period) (size 0: one byte), the reciprocal of
- * its weight. 0: it logs all.
+ * For an empty list of a target that logs a sample: an allocation of layer 0 is
+ * logged with the probability 1 - exp(-size / period) (one byte for a size of
+ * 0), whose reciprocal is the block's weight.  0, the default: it logs all.
  */
 void blklist_sample(struct blklist *, uint64_t period_bytes);
 bool blklist_is_sample(const struct blklist *);
 double blklist_weight(const struct blklist *, const struct blk *);
 
 /*
- * Record by record; bad data is counted, never fatal.  A free, undo or
- * replacement with an older ticket (signed difference) than the listed block's
- * counts as late; classic records have 0.
+ * Applies the batch record by record.  Bad data is counted, never fatal.  A
+ * free, undo or replacement whose ticket is older (signed difference) than the
+ * listed block's does not touch it and counts as late; records without tickets
+ * (classic) have 0.
  */
 void blklist_apply(struct blklist *, const struct blklist_batch *);
 
 /*
- * Calls fn for each change, in order, pairs included. r: its record, or NULL;
- * b: the block, NULL for UNKNOWN. fn may not change the list.  Allocs are
- * ALLOC and UNLISTED, frees FREE and FREE_UNKNOWN less all UNDOs; a cleared
- * list tells nothing. fn NULL: no more.  -EBUSY: there is one.
+ * Calls fn for each change, in the order of the records, pairs included.  r: the
+ * record that made the change, or NULL; b: the block, NULL for the UNKNOWN ones.
+ * fn may not change the list.  Counting by these events gives the list's counts:
+ * allocs are ALLOC and UNLISTED, frees FREE and FREE_UNKNOWN less all UNDOs.  A
+ * list that is cleared tells nothing.  fn NULL: no more.  -EBUSY: there is one.
  */
 enum blklist_event {
 	BLKLIST_ALLOC,
@@ -260,8 +279,9 @@ typedef void blklist_watch_fn(void *arg, enum blklist_event,
 int blklist_watch(struct blklist *, blklist_watch_fn *, void *arg);
 
 /*
- * For streams without an order between threads: follows each thread's own
- * peak, and looks for no pairs.  -ENOMEM: it does not.
+ * For streams without an order between threads: follows from now on how high
+ * each thread's records alone have raised the bytes held, and looks for no
+ * pairs. -ENOMEM: it does not.
  */
 int blklist_follow_thread_peaks(struct blklist *);
 /* The sum of all threads' peaks, in bytes; 0 if they are not followed. */
@@ -270,16 +290,19 @@ uint64_t blklist_thread_peaks(const struct blklist *);
 void blklist_thread_peaks_begin(struct blklist *);
 
 /*
- * Takes the memory needed next, at most a huge page a table, so that no batch
- * waits.  After a batch, when nothing else is due.
+ * Takes the memory that a growing list will need next, at most a huge page for
+ * each of its tables, so that no batch waits for it.  Call it after a batch,
+ * when nothing else is due.
  */
 void blklist_prefault(struct blklist *);
 /* A thread does that for larger lists from now on; call it at the start. */
 void blklist_start_prefault_thread(void);
 
 /*
- * Sorts blocks that were put in by address, 0.1 s for a million, in parts:
- * each call looks at blocks about `work` times.  True: in order.
+ * Blocks that were put in by address are sorted by age when that order is first
+ * asked for: 0.1 s for a million.  This does it before, in parts, between which
+ * the list may be used: each call looks at blocks about `work` times, 0 at
+ * none. True when they are in order.
  */
 bool blklist_restore_order(struct blklist *, uint32_t work);
 
@@ -290,10 +313,11 @@ size_t blklist_window(const struct blklist *, enum blklist_order,
 #define BLKLIST_WINDOW_MAX 512
 
 /*
- * Replaces a windowed list: n rows, the first at `offs` of the order, from the
- * other end with `reverse`, and all counters.  It has no others: a window ends
- * at them; get and rank return -ENOENT, put and take -ENOTSUP, after nothing.
- * The rows' `info` are this list's.
+ * Replaces the contents of a windowed list: n rows, the first at `offs` of the
+ * order, counted from the other end with `reverse`, and all counters.  Of other
+ * rows it has none: a window ends at them, or is empty; get and rank return
+ * -ENOENT, put and take -ENOTSUP, after nothing, and apply is not for it.  The
+ * rows' `info` are this list's.
  */
 void blklist_set_window(struct blklist *, const struct blklist_counts *,
     enum blklist_order, bool reverse, uint64_t offs, const struct blk *,
@@ -315,15 +339,16 @@ int64_t blklist_rank(const struct blklist *, enum blklist_order,
     unsigned layer, uint64_t addr);
 
 /*
- * A block without a record: snapshot parts, inheritance.  It has its own
- * sequence number, which may be lower than others', and counts in `inherited`.
- * -EEXIST, -ENOSPC (counted in full); -ENOENT.
+ * One block in or out without a record: snapshot parts and what a fork
+ * inherits.  A block put in has its own sequence number, which may be lower
+ * than those of others, and counts in `inherited`.  -EEXIST, -ENOSPC (counted
+ * in full); -ENOENT.
  */
 int blklist_put(struct blklist *, const struct blk *);
 int blklist_take(struct blklist *, unsigned layer, uint64_t addr);
 /*
- * Counts from before the blocks put in: allocs, frees, failed, unknown_free,
- * duplicate, unknown_undo, records, peak_bytes.
+ * Sets what was counted before the blocks that were put in: allocs, frees, failed,
+ * unknown_free, duplicate, unknown_undo, records, peak_bytes.
  */
 void blklist_set_past(struct blklist *, const struct blklist_counts *);
 
@@ -331,8 +356,8 @@ void blklist_set_past(struct blklist *, const struct blklist_counts *);
 void blklist_clear(struct blklist *);
 
 /*
- * Remembers the last n (a power of two) removed blocks, without pairs, for a
- * late fork cut.  -ENOMEM.
+ * Remembers the last n (a power of two) blocks that records removed, without
+ * cancelled pairs: a late fork cut puts them back.  -ENOMEM.
  */
 int blklist_remember(struct blklist *, uint32_t n);
 struct blklist_removed {
@@ -348,9 +373,10 @@ int blklist_removed_get(const struct blklist *, uint32_t k,
 uint64_t blklist_removals(const struct blklist *);
 
 /*
- * Follows reallocs from here on and remembers the last n (a power of two).
- * Not across a gap, in a sample, or without a known thread: then one block is
- * freed and another is new.  -ENOMEM: not followed.
+ * Follows reallocs that begin from here on and remembers the last n (a power of
+ * two).  A free and an allocation are not related across a gap, in a sample, or
+ * without a known thread: then one block has been freed and another is new.
+ * -ENOMEM: they are not followed.
  *
  *	blklist_follow_reallocs(list, 1u << 16);
  *	...
@@ -373,16 +399,16 @@ uint64_t blklist_reallocs(const struct blklist *);
 /* Reallocs since then whose new block is not known. */
 uint64_t blklist_reallocs_unmatched(const struct blklist *);
 /*
- * Followed since, monotonic ns; 0: not.  A new value: another list, or a
- * cleared one.
+ * Since when they are followed, on the monotonic clock in nanoseconds; 0: not.
+ * A new value means another list, or one that was cleared.
  */
 int64_t blklist_reallocs_since(const struct blklist *);
 
 const struct blklist_counts *blklist_counts(const struct blklist *);
 
 /*
- * Interns a requester; its index, or 0: the table (65,535) is full. get
- * borrows; NULL for 0 or unknown.
+ * Interns a requester; returns its index, or 0 when the table (65,535) is
+ * full.  get returns a borrowed entry, NULL for 0 or an unknown index.
  */
 uint16_t blklist_info_intern(struct blklist *, const struct blklist_info *);
 const struct blklist_info *blklist_info_get(const struct blklist *, uint16_t);
@@ -391,9 +417,9 @@ const struct blklist_info *blklist_info_get(const struct blklist *, uint16_t);
 size_t blklist_memory(const struct blklist *);
 
 /*
- * Checks every invariant (aRecActive + free == aRecMax, orders complete and
- * sorted, hash and indexes agree); 0 or -EFAULT, with a sentence in why.  For
- * tests and --list=check.
+ * Walks everything and checks every invariant (aRecActive + free == aRecMax,
+ * both orders complete and sorted, hash and indexes agree); 0 or -EFAULT, with
+ * a sentence in why (cap bytes).  For tests and --list=check.
  */
 int blklist_check(const struct blklist *, char *why, size_t cap);
 

@@ -1,19 +1,23 @@
 /*
- * list: shared by blklist.c and the kinds of list.  Private to this room and
- * blklist/indexed.
+ * list: the struct and functions that blklist.c and the kinds of list share.
+ * Private to this room and to blklist/indexed.
  *
  * Vocabulary
- *	key	a block's address, its layer in bit 51: ascending keys are address order.
- *	chunk	at most LIST_CHUNK records, so that records and marks stay in the cache.
+ *	key	a block's address with its layer in bit 51, as both are in the
+ *		first word of a record: ascending keys are address order.
+ *	chunk	at most LIST_CHUNK records of a batch, applied at a time so that
+ *		records and marks stay in the cache.
  *	pair	an allocation and its free that cancel each other.
- *	undo	for each thread the block that its last free by realloc removed, or how
- *		the free was counted: REC_UNDO takes it all back.
- *	plain	a type that is only counted and listed: one test decides.
+ *	undo	for each thread the block that its last free by realloc removed,
+ *		or how that free was counted: REC_UNDO takes back all that the
+ *		free did.
+ *	plain	a type whose allocations are only counted and listed.  One test
+ *		decides, so that rules for few types cost the others nothing.
  *	extra	what few lists have: estimates from a sample, peaks by thread, a
  *		watcher.
  *
- * The rules of counting are written twice, in each kind, for one is the oracle
- * of the other.
+ * The rules of counting are written twice, once in each kind, for one is the
+ * oracle of the other; this file has no rule in it.
  */
 #ifndef BLKLIST_LIST_H
 #define BLKLIST_LIST_H
@@ -139,9 +143,9 @@ struct list_adapt {
 };
 
 /*
- * An estimate in whole parts of a block and a byte: a free subtracts what its
- * allocation added, an empty list estimates 0.  False records may make it
- * wrap.
+ * The estimate from a sample, in whole parts of a block and of a byte, so that
+ * a free subtracts what its allocation added and an empty list estimates 0.
+ * False records may make it wrap.
  */
 #define LIST_EST_SHIFT 8
 
@@ -152,8 +156,9 @@ struct list_estimate {
 };
 
 /*
- * A removed block, in one cache line: each free writes one; read only at a
- * fork or a resume. w[0] 0: empty.
+ * A block that a record removed, in one cache line: each free writes one, and
+ * it is read only when the target forks or a persistent list is resumed.  An
+ * entry whose w[0] is 0 is empty.
  */
 struct list_removed {
 	_Alignas(64) uint64_t seq;	/* of the record */
@@ -192,13 +197,14 @@ struct list_infos {
 /* --- persistent.c: a persistent list's words beside its records ------------ */
 
 /*
- * The first piece.  A commit writes into a slot what the listed records do not
- * tell; the words before the slots are true at every instruction.  A successor
- * only reverts: records tell by their numbers that they came after the commit,
- * and the ring of removed blocks has what was removed.
+ * They are the first piece of persistent memory.  A commit writes into a slot
+ * what the listed records do not tell; the words before the slots are true at
+ * every instruction.  So a successor has nothing to do again, only to revert:
+ * records tell by their sequence numbers that they came after the commit, and
+ * the ring of removed blocks has what was removed after it.
  *
- * Order of pieces: this one, undos twice, requesters, records, their
- * requesters, runs twice, the journal of ages, the ring of the removed.
+ * Pieces are taken in this order: this one, undos twice, requesters, records,
+ * their requesters, runs twice, the journal of ages, the ring of the removed.
  */
 
 /* Changes when the meaning of a persistent word does; sizes are checked. */
@@ -449,9 +455,9 @@ list_stream(uint64_t *to, uint64_t low, uint64_t high)
 #endif
 
 /*
- * Stores past the cache, where the machine can: frees would push out what the
- * list needs.  Number and address come last: they make the entry valid for a
- * successor.
+ * Stores the removed block past the cache, where the machine can: a busy
+ * target's frees would push out what the list needs.  Number and address come
+ * last: they make the entry valid for a successor.
  */
 static inline void
 list_removed(struct blklist *l, const struct list_removed *r)
@@ -500,7 +506,7 @@ void list_undo_store(struct blklist *, const struct rec *, uint64_t key,
     enum undo_state, const struct blk *);
 /*
  * Reverts the counts of the free that `undo` is for and returns what it did;
- * UNDO_NONE: it was of another block.
+ * UNDO_NONE when this thread's last free by realloc was of another block.
  */
 enum undo_state list_undo_take(struct blklist *, const struct rec *undo,
     uint64_t key, struct blk *);

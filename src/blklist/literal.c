@@ -1,6 +1,7 @@
 /*
- * An array of records, singly linked in address order, with the hint aRecPtr:
- * slow, to be read beside the note, and the oracle for the indexed list.
+ * The list of the 2004 note: an array of records, singly linked in address
+ * order, with the hint aRecPtr.  It is slow, can be read beside the note, and
+ * is the oracle for the indexed list.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -55,9 +56,9 @@ literal_clear(struct blklist *l)
 }
 
 /*
- * Where `key` is or belongs: *prev is the record before, NULL for aHead.  The
- * first record not lower, or NULL.  Starts after aRecPtr if that is below the
- * key, else at aHead.
+ * Where `key` is or belongs: *prev is the record before it, NULL if that is
+ * aHead itself.  Returns the first record that is not lower, or NULL.  With
+ * aRecPtr below the key the scan starts after it; otherwise at aHead.
  */
 static struct arec *
 scan(const struct literal *lit, uint64_t key, struct arec **prev)
@@ -283,9 +284,10 @@ is_event(const struct blklist *l, const struct rec *r)
 }
 
 /*
- * The free that cancels the allocation at i, in the rest of the chunk; 0:
- * none.  The first record of the block decides.  A free by realloc cancels
- * nothing, for it may be undone, nor does anything across the free of a range.
+ * The free that cancels the allocation at i, by scanning the rest of the chunk;
+ * 0 if there is none.  The first record of the same block decides.  A free by
+ * realloc cancels nothing, for it may be undone, and nothing cancels across the
+ * free of a range.
  */
 static unsigned
 scan_ahead(const struct blklist *l, const struct list_chunk *c, unsigned i)

@@ -180,9 +180,9 @@ blklist_start_prefault_thread(void)
 }
 
 /*
- * A sixteenth of the table at a time, PREFAULT_MAX bytes at most.  From
- * PREFAULT_THREAD bytes on the thread takes them, in milliseconds: hence the
- * margin.
+ * Small pages are taken a sixteenth of the table at a time, PREFAULT_MAX bytes
+ * at most.  In tables from PREFAULT_THREAD bytes on the thread takes them,
+ * which may need milliseconds: hence the margin.
  */
 #define PREFAULT_PART 16
 #define PREFAULT_MAX (UINT32_C(256) << 10)

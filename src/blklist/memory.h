@@ -1,13 +1,15 @@
 /*
- * memory: tables mapped for their largest size, whose pages are taken as
- * needed.  Private to this room and blklist/indexed.
+ * memory: the memory of tables that are mapped for their largest size and whose
+ * pages are taken as they are needed.  Private to this room and
+ * blklist/indexed.
  *
  * Vocabulary
  *	mapping	address space of its own, all zeros, for a table's largest size.
  *	prefault	to take pages before they are used.
- *	present	bytes whose pages are taken or asked for.
+ *	present	bytes from its beginning whose pages are taken or asked for.
  *	margin	bytes before that end at which more is asked for.
- *	piece	address space prefaulted at a time, a huge page at most.
+ *	piece	address space of one mapping that is prefaulted at a time, a huge
+ *		page at most.
  *
  * Example
  *	t->row = list_map_huge(max * sizeof(*t->row), LIST_HUGE_FROM);
@@ -19,10 +21,12 @@
  *	list_unmap_huge(t->row, max * sizeof(*t->row), LIST_HUGE_FROM);
  *
  * The first use of 2 MiB takes 0.2 ms at best and 5 ms where a host has taken
- * them back.  So a table asks for its next piece while some is left, and one
- * thread for all lists makes it present, from the first one after
- * blklist_start_prefault_thread() on.  Nothing readable changes, so no list
- * has a lock; memory that is not present comes by being used.
+ * them back, too long within a batch.  So a table asks for its next piece while
+ * it has some left, and one thread for all lists of the process makes it
+ * present.  It starts with the first piece after
+ * blklist_start_prefault_thread().  It changes nothing that anyone can read, so
+ * no list has a lock; memory that is not present yet comes by being used, as
+ * always.
  */
 #ifndef BLKLIST_MEMORY_H
 #define BLKLIST_MEMORY_H
@@ -37,17 +41,19 @@
 void *list_map(size_t bytes);
 void list_unmap(void *, size_t bytes);
 /*
- * Huge pages from the byte `huge` on: misses of the translation cache take
- * most time with many blocks.  Tables filled from the beginning have them from
- * LIST_HUGE_FROM on, to waste little.
+ * The same with huge pages from the byte `huge` on: with many blocks most of
+ * the time goes to misses of the translation cache.  Tables that fill from
+ * their beginning have them from LIST_HUGE_FROM on, so that the last one wastes
+ * little.
  */
 #define LIST_HUGE ((uint32_t)BASE_HUGE)
 #define LIST_HUGE_FROM (LIST_HUGE)
 void *list_map_huge(size_t bytes, size_t huge);
 void list_unmap_huge(void *, size_t bytes, size_t huge);
 /*
- * Prefaults from `present` on; the new end, at most `bytes`.  Of a large
- * mapping the last pages are only asked for.
+ * Prefaults a mapping, or a piece of persistent memory, from `present` on.
+ * Returns the new end of present memory, at most `bytes`; of a large mapping
+ * the last pages are only asked for.
  */
 size_t list_prefault(void *map, size_t bytes, size_t huge, size_t present,
     bool persistent);

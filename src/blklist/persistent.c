@@ -131,9 +131,9 @@ list_removed_since(const struct blklist *l, const struct list_slot *s,
 }
 
 /*
- * Forgets removals after the commit, the last first: after another kill the
- * rest is restored again.  One more entry may have been begun, over an older
- * one.
+ * Forgets removals after the commit, the last one first: after another kill
+ * those left are restored again, which changes nothing.  One more entry may
+ * have been begun, over an older one.
  */
 static void
 removed_forget(struct blklist *l, const struct list_slot *s, uint32_t n)

@@ -1,9 +1,11 @@
 /*
  * A thread logs a free before the real call and an allocation after it, so in
- * its order nothing by realloc is between.  The allocation may be missing:
- * freed at once and left out as a pair, or realloc(p, 0).  Then that thread's
- * next record by realloc is a free again.  The sizes told are compared all the
- * same: that finds unordered threads and targets that tell nothing.
+ * its own order no other record by realloc is between the two.  The allocation
+ * may be missing: its block was freed at once and both were left out as a pair,
+ * or realloc(p, 0) made none.  Then the next record by realloc of that thread
+ * is a free again.  The size that the free tells is compared with the
+ * allocation's all the same: that finds threads whose records are not in order,
+ * and targets that tell nothing.
  *
  * Known limits
  *	A signal handler that interrupts a realloc between two steps of its

@@ -1,4 +1,7 @@
-/* Rows are in the window's order, never reversed; only they can be looked up. */
+/*
+ * The windowed list: some rows of a list elsewhere, and all its counters.  Rows
+ * are in the window's order, never reversed; only they can be looked up.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * A word of 64 bits for each 64 addresses of which one is in the set, a word
- * above it for each 64 words, and so on.
+ * Sets of addresses in their order: a word of 64 bits for each 64 addresses of
+ * which one is in the set, a word above it for each 64 words, and so on.
  */
 #include <errno.h>
 

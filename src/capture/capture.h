@@ -20,16 +20,21 @@
  *
  * Vocabulary
  *	capture		one file or, with a ring, a folder of files.
- *	segment		readable without what is before it; of a ring, a file.
+ *	segment		the part of a capture that can be read without what is
+ *			before it; of a ring, a file.
  *	part		one data stream: an image of a process.  Numbered from 1.
- *	block		a portion of a segment with its own checksum; a block of memory is a row.
- *	event		a record with its number and time.  Tickets are not captured: 0.
+ *	block		a portion of a segment with a checksum of its own; not
+ *			a block of memory, which is called a row here.
+ *	event		a record with its number and time: an allocation, a
+ *			free, a failed request, an undo, a range.  Tickets are
+ *			not captured: they read as 0.
  *	definition	a part, module, site, thread, type or requester.
  *	state		the live blocks of a part before the event of some number.
  *	checkpoint	a state in the file, with totals.
  *	gap		events that happened and are not in the file.
- *	time		milliseconds of the node's clock.  A moment is after an event if it is not
- *			before the times of that and all earlier events of the part.
+ *	time		milliseconds of the node's clock.  A moment is after an
+ *			event if it is not before the times of that event and of
+ *			all events of the part before it.
  *
  * Example: the node
  *	capture_writer_new(&w, &opts);
@@ -126,16 +131,16 @@ struct capture_opts {
 };
 
 /*
- * Starts the writer's thread, whose descriptor it is, on failure still the
- * caller's.  -EINVAL: neither kind of fd; -EEXIST: contents that do not go on;
- * -EFBIG: they take long to read; -ENOMEM; errors of the first write, such as
- * -ENOSPC.
+ * Starts the writer's thread.  The descriptor is the writer's from then on, on
+ * failure still the caller's.  -EINVAL: neither kind of fd; -EEXIST: it has something
+ * that does not go on; -EFBIG: what it has takes long to read; -ENOMEM; errors of the first write, such as -ENOSPC.
  */
 int capture_writer_new(struct capture_writer **, const struct capture_opts *);
 
 /*
- * These copy what they are given, are for any thread and never wait for the
- * disk.  Those of one part are called in the order of its numbers.
+ * The functions below copy what they are given, may be called by any thread and
+ * never wait for the disk.  Those of one part are called in the order of its
+ * numbers.
  */
 
 /* Begins a part; *no is its number.  -ENOSPC: CAPTURE_PARTS_MAX, -ENOMEM. */
@@ -145,18 +150,19 @@ int capture_writer_part(struct capture_writer *, const struct capture_part *,
 /* Parts that the capture has from a node that was killed. */
 uint32_t capture_writer_parts(const struct capture_writer *);
 /*
- * The image goes on in part *no; what is missing before part->first is a gap.
- * *store: the part with its sites.  List and definitions follow as for a new
- * part.  -ENOENT: none, or its numbers are in the file; errors of read().
+ * The image goes on in its part, *no; what is missing before part->first is a gap.
+ * *store: the part that has its sites.  Its list and definitions follow as for a new
+ * part.  -ENOENT: it has none, or its numbers are in the file already; errors of read().
  */
 int capture_writer_resume(struct capture_writer *, const struct capture_part *,
     uint32_t *no, uint32_t *store);
 
 /*
- * Write the list: its rows, in portions and any order, then the state, which
- * closes it, before event `seq`, the part's next; ms: its time.  Totals NULL:
- * the recording's so far.  An empty list: the state only.  Until then, and
- * after a gap, the list is incomplete.  -ENOMEM: it stays so.
+ * Write the part's list: first its rows, in portions and in any order, then the
+ * state, which closes it.  The list is that before the event `seq`, the next one of
+ * the part; ms: its time.  Totals NULL: those of the recording so far.  For an empty
+ * list call capture_writer_state() only.  Until then, and after a gap, the part's
+ * list is incomplete.  -ENOMEM: it stays so.
  */
 int capture_writer_blocks(struct capture_writer *, uint32_t part,
     const struct blk *, size_t n);
@@ -166,8 +172,8 @@ int capture_writer_state(struct capture_writer *, uint32_t part, uint64_t seq,
 bool capture_writer_wants_state(const struct capture_writer *, uint32_t part);
 
 /*
- * As blklist_apply() takes them (seqs, cancel and results are not used).
- * -ENOBUFS: no room, counted as a gap.
+ * Events, as blklist_apply() takes them (seqs, cancel and the results are not
+ * used).  -ENOBUFS: no room, they are counted as a gap.
  */
 int capture_writer_records(struct capture_writer *, uint32_t part,
     const struct blklist_batch *);
@@ -176,9 +182,9 @@ void capture_writer_lost(struct capture_writer *, uint32_t part, uint64_t seq,
     unsigned cause, uint64_t count);
 
 /*
- * A definition replaces one of its number.  They come before the records that
- * refer to them and stay in memory until the part ends.  Sites and modules are
- * those of the part's store.
+ * Definitions; one with a number that there is already replaces it.  They come
+ * before the records that refer to them and are kept in memory until the part
+ * ends.  Sites and modules are those of the part's store.
  */
 void capture_writer_site(struct capture_writer *, uint32_t part, uint32_t no,
     const struct stream_site *);
@@ -225,9 +231,10 @@ void capture_writer_look(const struct capture_writer *,
     struct capture_progress *);
 
 /*
- * Ends and frees: writes what waits for at most wait_ms, then the reason, and
- * closes the file. 0, or why it is incomplete: -ETIMEDOUT, or the disk's
- * error. *last, unless NULL: what was written.
+ * Ends the recording and frees the writer: writes what waits for at most
+ * wait_ms, then the reason, and closes the file.  0, or why not all of it is in
+ * the file: -ETIMEDOUT, or the error of the disk.  *last, unless NULL: what has
+ * been written.
  */
 int capture_writer_finish(struct capture_writer *, const char *reason,
     int wait_ms, struct capture_progress *last);
@@ -235,17 +242,17 @@ int capture_writer_finish(struct capture_writer *, const char *reason,
 struct capture;
 
 /*
- * Calls this while captures are read: the place in percent, which a seek
- * begins anew.  NULL: no more.  For all captures of the program, and the one
- * thread that reads.
+ * Calls this while captures are opened and read: where in the capture that is, in
+ * percent, which a seek begins anew.  NULL: no more.  For all captures of the program,
+ * and its one thread that reads any.
  */
 void capture_watch(void (*tell)(void *arg, unsigned percent), void *arg);
 
 /*
- * Reads definitions and heads of blocks of a file or folder.  Damage is data:
- * capture_damage().  -EBADMSG: no capture; -ENOTSUP: another version, or
- * compressed without zstd here; -ENOMEM, errors of open() and read().  `why`
- * has a sentence.
+ * Opens a file or a folder and reads its definitions and the heads of its
+ * blocks.  Damage is data: capture_damage().  -EBADMSG: no capture; -ENOTSUP:
+ * another version, or compressed and this program has no zstd; -ENOMEM, errors
+ * of open() and read().  `why` has a sentence.
  */
 int capture_open(struct capture **, const char *path, char why[CAPTURE_WHY]);
 void capture_close(struct capture *);
@@ -346,9 +353,9 @@ struct capture_event {
 };
 
 /*
- * The next events of all parts in file order, up to max. *n 0: the end.
- * Damaged blocks are a CAPTURE_GAP before the part's next event or state, or
- * at the end.  -ENOMEM, errors of read().
+ * The next events of all parts in the order of the file, up to max.  *n 0: the
+ * end.  What damaged blocks had is a CAPTURE_GAP before the part's next event or
+ * state, or at the end.  -ENOMEM, errors of read().
  */
 int capture_next(struct capture *, struct capture_event *, size_t max,
     size_t *n);
@@ -359,10 +366,10 @@ void capture_rewind_part(struct capture *, uint32_t part);
 uint64_t capture_position(const struct capture *);
 
 /*
- * A part's events from *seq on, up to max; *seq moves on.  A gap comes alone,
- * with its beginning; INT64_MIN: with the last event before. *n 0: the end.
- * Not between two capture_next() without a rewind.  -ENOENT: no such part;
- * errors as above.
+ * Events of one part from number *seq on, up to max; *seq becomes the number after
+ * them.  A gap comes alone, with the time at which it began; INT64_MIN: with the
+ * last event before it.  *n 0: the end.  Not between two capture_next() without
+ * a rewind.  -ENOENT: no such part; errors as above.
  */
 int capture_read(struct capture *, uint32_t part, uint64_t *seq,
     struct capture_event *, size_t max, size_t *n);
@@ -387,17 +394,18 @@ uint64_t capture_state_from(const struct capture *, uint32_t part, uint64_t seq,
     int64_t *ms);
 
 /*
- * Events before that number that are lost or damaged; without those that a
- * ring dropped.
+ * How many of the part's events before that number the capture lacks: its writer lost
+ * them, or damage has them.  Without those that a ring has dropped.
  */
 uint64_t capture_missing(const struct capture *, uint32_t part, uint64_t seq);
 
 /*
- * The list at a moment, for free.  Incomplete without a state before
- * (complete_ms), or with a gap or damage between.  Within a gap, or until the
- * next state, it is the list before the gap with the events behind it.  A gap
- * begins at its first missing event if known, else at the last event before.
- * -ENOENT: no such part, or it began later; -ENOMEM, errors of read().
+ * The list of a part at a moment; free it.  It is incomplete if there is no state
+ * before (see complete_ms), or a gap or damage between.  A moment within a gap, or
+ * behind it and before the next state, has the list before the gap, with the events
+ * behind it.  A gap begins at its first missing event if that is known, else at the
+ * last event before it.  -ENOENT: no such part, or it began later; -ENOMEM, errors of
+ * read().
  */
 int capture_seek(struct capture *, uint32_t part, const struct capture_when *,
     struct capture_list **);
@@ -408,8 +416,8 @@ void capture_list_free(struct capture_list *);
 
 const struct capture_totals *capture_list_totals(const struct capture_list *);
 /*
- * The list is before event *seq, at *ms; in a gap, before its first.  False: a
- * gap made it incomplete.
+ * The list is that before event *seq, at time *ms; within a gap, before the gap's
+ * first.  False: a gap made it incomplete.
  */
 bool capture_list_at(const struct capture_list *, uint64_t *seq, int64_t *ms);
 /* Since when it is incomplete; INT64_MIN: from its beginning. */
@@ -418,8 +426,8 @@ int64_t capture_list_since(const struct capture_list *);
 const struct blk *capture_list_rows(struct capture_list *, size_t *n);
 
 /*
- * An empty list with these options (enum capture_option), and a function that
- * applies a CAPTURE_EVENT.
+ * An empty list of a part with these options (enum capture_option), and a function
+ * that applies a CAPTURE_EVENT of capture_next() to it.
  */
 int capture_list_new(struct capture_list **, unsigned options);
 int capture_list_apply(struct capture_list *, const struct capture_event *);
@@ -440,8 +448,8 @@ void capture_names_free(struct capture_names *);
 /* A source for profile_resolve().  Words are known once they were read. */
 struct profile_words capture_names_words(struct capture_names *);
 /*
- * Reads words asked for, at most so many frames: waits for the reader of
- * symbols. *read: how many.  -ENOMEM.
+ * Reads words that were asked for, at most so many frames: waits for the reader
+ * of symbols.  *read: how many.  -ENOMEM.
  */
 int capture_names_read(struct capture_names *, size_t at_most, size_t *read);
 /* Resolves the whole profile: waits for all names.  -ENOMEM. */

@@ -1,6 +1,6 @@
 /*
- * Names from the files that were mapped.  One that is asked for waits to be
- * read with others.
+ * Stacks of a capture, and the names of their frames, from the files that were
+ * mapped.  A name that is asked for waits in a queue until it is read with others.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,14 +1,16 @@
 /*
  * A block of events is decoded without any other.  Its columns are
  *
- *	symbols		each new pair of flags, type and caller, as they come
+ *	symbols		each new pair of flags, type and caller, in the order in
+ *			which they come
  *	sequence	the symbol of each event: 0 the one that followed the last
  *			two symbols before, else its number + 1
  *	threads		runs: how many events, thread
  *	times		runs: how many events, difference to the run before
- *	addresses	0: an allocation at the last address of its class of sizes that this
- *			thread freed; even: twice the distance to the last event of this
- *			address; odd: a new one, as the difference to the last new one
+ *	addresses	0: an allocation at the address that this thread freed last
+ *			of those of its class of sizes; even: twice the distance to
+ *			the last event of this address; odd: a new one, as the
+ *			difference to the last new one
  *	sizes		only where not that of the symbol's last event: events
  *			skipped, size
  *	overheads	likewise, where not that of the last event of this size

@@ -115,7 +115,7 @@ read_duration(const char *text, int64_t begin, int64_t *ms)
 	    __builtin_add_overflow(begin, (int64_t)n, ms) ? -EINVAL : 0;
 }
 
-/* The mark of another part is a time only. */
+/* The last mark of that name.  The mark of another part is a time only. */
 static int
 find_mark(const struct capture *c, uint32_t part, const char *text,
     struct capture_when *w)

@@ -1,6 +1,7 @@
 /*
- * moment: the part of --part, and the moment of --at or :at. capture_seek()
- * then finds the list.
+ * moment: finds a part of a capture by the word of --part, and a moment of it by
+ * that of --at or :at.  Commands and the node that replays a capture share it.
+ * capture_seek() then finds the list at that moment.
  *
  *	moment_part(c, "redis-server", &no, &found);
  *	moment_parse(c, no, "+90s", &when);
@@ -12,8 +13,8 @@
 #include "capture.h"
 
 /*
- * The part with most events of that number, process id or name (NULL: all).
- * *found: how many match.  -ENOENT: none.
+ * Finds the part that has most events among those with that number, process id or
+ * name (NULL: all).  *found: how many these are.  -ENOENT: none.
  */
 int moment_part(const struct capture *, const char *word, uint32_t *no,
     unsigned *found);
@@ -29,9 +30,9 @@ void moment_span(const struct capture *, int64_t *begin, int64_t *end);
 	"duration from the beginning such as +90s, and no mark of the capture"
 
 /*
- * A time or date, a duration from the beginning, `begin`, `end`, `peak`, or a
- * mark.  -EINVAL: none of these.  -ERANGE: outside; *when is the capture's
- * beginning or end.
+ * Reads a time of the clock or a date, a duration from the beginning, `begin`, `end`,
+ * `peak`, or the name of a mark.  -EINVAL: it is none of these.  -ERANGE: it is outside
+ * the capture; *when is the capture's beginning or end.
  */
 int moment_parse(const struct capture *, uint32_t part, const char *word,
     struct capture_when *);

@@ -1,7 +1,10 @@
 /*
- * The rules are blklist's (blklist.h), without tickets and pairs; tests
- * compare the two.  Rows have no order, so an event costs one place in one
- * table.  Only the API's layer, which has ranges, has its addresses in order.
+ * Which blocks of memory are live after some events, and totals.
+ *
+ * The rules are blklist's (blklist.h), of records without tickets and without
+ * pairs; tests compare the two.  There is no order among the rows, so an event
+ * costs one place in one table.  Only the API's layer, which has ranges, has its
+ * addresses in order as well.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 /*
- * A capture's events are read twice: for the sums of each caller, then one
- * after the other, as often as asked for.
+ * A part of a capture as a source.  Its events are read twice: first for the sums of
+ * each caller, then, as often as they are asked for, one after the other.
  *
- * The list of live blocks is kept beside them, so that a free has its block.
- * After lost events, the next known list shows which blocks have come and
- * gone.  A realloc that failed has freed nothing: the first reading notes the
- * number of its free, unless another event has had its address, which only
- * damaged data have.
+ * The list of live blocks is kept beside them, so that a free has its block.  After
+ * lost events, the next known list shows which blocks have come and gone: they are
+ * written as allocated and freed there.  A realloc that failed has freed nothing;
+ * that is known only later, so the first reading notes the number of its free, unless
+ * another event has had its address meanwhile, which only damaged data have.
  */
 #include <errno.h>
 #include <stdlib.h>

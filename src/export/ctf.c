@@ -1,10 +1,10 @@
 /*
- * CTF 1.8: a text that describes the trace (metadata), and a stream of
- * packets: a header, and events until it is full.  Numbers are little-endian
- * and begin at whole bytes.
+ * CTF 1.8: a text that describes the trace (metadata), and its one stream of
+ * packets.  A packet is a header, and events until it is full.  All numbers are
+ * little-endian and begin at whole bytes.
  *
- * Events are named as in LTTng's wrapper of libc where its fields are known;
- * others are pagek:alloc.
+ * Events have the names and fields of LTTng's wrapper of libc where its fields are
+ * known; the others, such as calloc without its two factors, are pagek:alloc.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -15,9 +15,9 @@
  *	event	an allocation or a free at its time, in the order of events().
  *	caller	a number of a record: of a stack, or a return address.
  *
- * Another format is a file with its writer, a row of formats[] in
- * ../pagek/commands/snapshot/cmd_export.c, an option in
- * ../pagek/cli/options.def, and a section of pagek-export(1).
+ * Another format is a file with its writer here, a row of formats[] in
+ * ../pagek/commands/snapshot/cmd_export.c, an option in ../pagek/cli/options.def, and a
+ * section of pagek-export(1).
  *
  * Example
  *	struct export_source *s;
@@ -139,7 +139,7 @@ struct export_callers {
 };
 
 /*
- * A source of these callers' stacks; its other members are to be set.
+ * A source of the stacks of these callers, whose other members are to be set.
  * -ENOMEM, the error of place().
  */
 int export_of_callers(struct export_source **, const struct export_callers *);
@@ -164,8 +164,9 @@ struct captured_opts {
 };
 
 /*
- * Reads all events up to the moment; they are read again for the source, valid
- * until captured_free().  -ENOMEM, errors of read().
+ * Reads all events up to the moment, and makes a source of them.  It reads them
+ * again for the events of the source, which stays valid until captured_free().
+ * -ENOMEM, errors of read().
  */
 int captured_new(struct captured **, const struct captured_opts *);
 const struct export_source *captured_source(const struct captured *);
@@ -174,16 +175,16 @@ uint64_t captured_lost(const struct captured *);
 void captured_free(struct captured *);
 
 /*
- * From /proc/PID/maps.  A module stays unknown without one of its frames in
- * its mapping, or if its file was replaced.
+ * Finds the places and build ids of modules in /proc/PID/maps.  A module stays
+ * unknown if its mapping has none of its frames, or if its file was replaced.
  */
 void export_place_modules(struct export_source *, pid_t);
 
 /* False if this program was built without protobuf-c or zlib. */
 bool export_has_pprof(void);
 /*
- * -ENOMEM, or the first write's error. export_pprof(): -ENOTSUP without
- * protobuf-c or zlib.
+ * Write a source.  -ENOMEM, or the error of the first write that failed.
+ * export_pprof(): -ENOTSUP without protobuf-c or zlib.
  */
 int export_pprof(const struct export_source *, FILE *);
 /* Of a sample, only the logged blocks. */

@@ -1,6 +1,6 @@
 /*
- * heaptrack's format, version 3: lines of a letter and hexadecimal numbers,
- * which refer to earlier lines.
+ * heaptrack's format, version 3, as heaptrack_interpret writes it: lines of a
+ * letter and hexadecimal numbers.  A line refers only to those before it.
  *
  *	v version format		# comment
  *	X name of the program		s length text

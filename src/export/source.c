@@ -116,8 +116,8 @@ put_frame(struct filling *f, const struct frame_key *w)
 }
 
 /*
- * Moves *at behind the frame.  Without an address, the line's text counts as
- * its function.
+ * Puts the frame that begins at line *at, and moves *at behind it.  Without an
+ * address, the line's text counts as its function.
  */
 static int64_t
 take_frame(struct filling *f, const struct profile_line *l, size_t n, size_t *at)

@@ -1,9 +1,9 @@
 /*
  * expr: compiled expressions, and the table of fields.  Private to the room.
  *
- * A compiled expression is an array of terms; each names the next term for
- * true and for false, or the result.  So !, & and | cost nothing, and terms
- * that do not matter are not evaluated.
+ * A compiled expression is an array of terms.  Each names the term to evaluate
+ * next when it is true and when it is false, or the result.  So !, & and | cost
+ * nothing, and terms that do not matter are not evaluated.
  */
 #ifndef FILTER_EXPR_H
 #define FILTER_EXPR_H
@@ -137,8 +137,8 @@ size_t expr_quoted(const char *s);	/* with its quotes; 0: one is missing */
 /* "not a size, as in 12, 1k or 1.5M" */
 const char *expr_range_wrong(enum expr_kind);
 /*
- * The numbers shown as `text`.  -EINVAL: *wrong may say more than
- * expr_range_wrong().
+ * The numbers that are shown as `text`.  -EINVAL: if there is more to say than
+ * expr_range_wrong() does, it is in *wrong.
  */
 int expr_range(enum expr_kind, const char *text, uint64_t *lo, uint64_t *hi,
     const char **wrong);

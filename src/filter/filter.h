@@ -27,10 +27,11 @@
  *		"quotes", where \\ and \" stand for \ and ", and * and ? for
  *		themselves.
  *
- * Ages are compared as shown, in whole seconds: 10.4 s matches age=10s, not
- * age>10s; values with a fraction of a second (500ms, 1.5s) by milliseconds.
- * A time is that moment, with = and != all of its minute, second or day.  The
- * path a/b.c:7 is matched by a/b.c, b.c:7 and b.c, too.
+ * Ages are compared as they are shown, in whole seconds: a block of 10.4 s
+ * matches age=10s, and not age>10s.  Only values with a fraction of a second
+ * (500ms, 1.5s) are compared by milliseconds.  A time is that moment, and with =
+ * and != all of its minute, second or day.  The path
+ * a/b.c:7 is matched by a/b.c, b.c:7 and b.c, too.
  *
  * Example
  *	struct filter *f;
@@ -122,14 +123,14 @@ struct filter_table;
 extern const struct filter_table filter_blocks, filter_usage, filter_refcnt;
 
 /*
- * Terms are evaluated in their order, but those of numbers first; text() is
- * called only if they do not decide.
+ * A block.  Terms joined by & or | are evaluated in their order, but those of
+ * numbers first; text() is called only if they do not decide.
  */
 struct filter_block {
 	uint64_t number[FILTER_NUMBERS];
 	/*
-	 * Borrowed until the next call.  Unknown text, NULL or "", matches
-	 * only != and !~, and ="".
+	 * Borrowed until the next call.  Unknown text, NULL or "", matches only
+	 * != and !~, and ="".  The field is one of the table's own.
 	 */
 	const char *(*text)(void *arg, enum filter_field);
 	void *arg;
@@ -164,8 +165,8 @@ bool filter_uses(const struct filter *, enum filter_field);
 const char *filter_complete(const struct filter_table *, const char *typed,
     size_t k, size_t *from);
 /*
- * The field's name for a name or alias: the same in filters, keys of documents
- * and sort keys.  NULL: no field.
+ * The name of the field that has this name or alias: the same in filters, in the
+ * keys of documents and as a sort key.  NULL: no field.
  */
 const char *filter_name(const char *word);
 /* The field's own name. */

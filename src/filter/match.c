@@ -145,7 +145,10 @@ text_matches(const struct filter *f, const struct filter_block *block,
 	return path ? compare_path(all, how, word) : compare_text(all, how, word);
 }
 
-/* For a field whose number is a text, such as a line: fetched only when needed. */
+/*
+ * For a field whose number is a text, such as a line: fetches it only when
+ * needed.
+ */
 static bool
 number_is_in(const struct filter *f, const struct filter_block *block,
     const struct expr_term *t)

@@ -30,8 +30,8 @@ struct parse {
 };
 
 /*
- * Exits without a target yet are a list for each result, threaded through the
- * next[] that will get it.
+ * Terms with one entry.  The exits that have no target yet are a list for each
+ * result, threaded through the next[] that will get the target.
  */
 struct part {
 	uint16_t first;

@@ -39,14 +39,14 @@
  *	the program's	pageknode, which has both sides
  * This header includes what a page needs.
  *
- * A subject has a file of its name on each side: session/requests/marks.c
- * asks, serve/ or the keeper answers; in ../pagek batch/marks.c waits,
- * app/pages/ or app/marks_overlay.c has the keys.
+ * A subject has a file of its name on each side: session/requests/marks.c asks,
+ * serve/ or the keeper answers; in ../pagek, batch/marks.c waits for the answer in a
+ * command, app/pages/ or app/marks_overlay.c has the keys.
  *
- * A killed node's supervisor starts another process, whose takeover takes over
- * the targets; others notice that in alloclog/produce/keeper_watch.c and
- * register with the next node (alloclog/attach.c).  A session resumes in
- * session/reconnect.c.
+ * When a node is killed, its supervisor starts another process, whose takeover
+ * takes over the targets. A target that no process takes over notices that in
+ * alloclog/produce/keeper_watch.c and registers with the next node
+ * (alloclog/attach.c). A session resumes its stream in session/reconnect.c.
  */
 #ifndef NODES_H
 #define NODES_H

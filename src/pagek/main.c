@@ -24,8 +24,9 @@
  *	tui		the terminal; the only room with curses
  *	commands	a file cmd_NAME.c for each command, some in rooms inside
  *
- * Files of one name: batch/stress.c waits for the node's answer,
- * app/pages/stress.c has keys.
+ * Files of one name in several rooms: batch/stress.c waits for the node's answer in a
+ * command, app/pages/stress.c has the keys of a page.  ../nodes/nodes.h has the files
+ * that ask and answer.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +43,7 @@
 #include "documents/listing.h"
 #include "blocks/row_filter.h"
 
-/* Handlers are reset by exec; ignored signals stay ignored. */
+/* Unless the signal is ignored.  Handlers are reset by exec. */
 static void
 catch_signal(int sig, void (*handler)(int), int flags)
 {
@@ -82,8 +83,8 @@ catch_signals(void)
 }
 
 /*
- * Opens closed standard streams, so that no other file gets their numbers;
- * they still fail.
+ * Opens closed standard streams, so that no other file gets their numbers.  Reads
+ * and writes fail as before; messages go nowhere.
  */
 static void
 fill_standard_streams(void)

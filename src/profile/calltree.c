@@ -1,6 +1,7 @@
 /*
- * The tree is built whole, then sorted so that siblings are adjacent; printing
- * leaves out small branches.
+ * The call tree, and the same tree as folded lines.  The tree is built whole,
+ * then its nodes are sorted so that siblings are adjacent; printing leaves out
+ * small branches.
  */
 #include <errno.h>
 #include <fnmatch.h>

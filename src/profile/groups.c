@@ -1,4 +1,7 @@
-/* Only the rows of a window are selected from the groups and sorted. */
+/*
+ * Groups, rankings of them, and the neighbours of a function.  Only the rows of
+ * a window are selected from the groups and sorted.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

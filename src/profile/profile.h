@@ -20,12 +20,15 @@
  *	group		entries of a profile under one key: by origin function,
  *			by origin line, by any frame (a function counts once in
  *			a stack, however often it recurs), by module.
- *	self, total	of a function: blocks whose origin it is; those of its callees, too.
+ *	self, total	of a function: blocks whose origin it is; blocks that it
+ *			or a function called by it allocated.
  *	call tree	stacks laid over each other from the outermost frame
  *			inwards, or, reversed, from the origin outwards.
- *	measure		bytes, blocks, or age (the oldest block's, in milliseconds; folded
- *			output sums ages).
- *	cell		a sum by caller and up to two tags of the user's (type, thread ...).
+ *	measure		what is compared: bytes, blocks, or age (the oldest
+ *			block's, in milliseconds; blocks weigh their age in
+ *			folded output).
+ *	cell		a sum by caller and up to two tags, numbers of the user's
+ *			own (type, thread ...).
  *
  * Example
  *	profile_new(&p);
@@ -40,8 +43,9 @@
  * A profile belongs to one thread.  Names are outside text, not safe for a
  * terminal.  A frame without a name is shown as module+offset or address.
  *
- * A function is its name and its module.  When all lines of a stack are
- * skipped, its outermost is the origin.  Skipped lines belong to no group.
+ * A function is its name and its module: two files of a program may each have
+ * an init().  When all lines of a stack are skipped, its outermost is the
+ * origin.  Skipped lines belong to no group; call trees show them as skipped.
  */
 #ifndef PROFILE_H
 #define PROFILE_H
@@ -109,8 +113,8 @@ int profile_add_sum(struct profile *, uint64_t caller, uint64_t blocks,
 int profile_take(struct profile *, const struct blklist *);
 
 /*
- * In portions: the blocks added since the begin replace the profile's at the
- * end.  A begin discards an unfinished one.  -ENOMEM.
+ * The same in portions: the blocks added since the begin replace the profile's
+ * at the end.  A begin discards what was added since the last one.  -ENOMEM.
  */
 void profile_pending_begin(struct profile *);
 int profile_pending_add(struct profile *, const struct blklist *,
@@ -118,9 +122,9 @@ int profile_pending_add(struct profile *, const struct blklist *,
 void profile_pending_end(struct profile *);
 
 /*
- * Turns callers into lines and asks for missing stacks and words.  How many
- * callers lack some, or expect better, or -ENOMEM.  Cheap again: results stay
- * until clear.
+ * Turns callers into lines and asks for missing stacks and words.  Returns how
+ * many callers still lack some, or expect better ones, or -ENOMEM.  Cheap to
+ * call again: results stay until clear.
  */
 int profile_resolve(struct profile *, const struct profile_words *);
 /* The same for at most so many callers; the next call goes on behind them. */
@@ -160,8 +164,8 @@ struct profile_group {
 
 /*
  * A ranking: groups, the heaviest first, ties by name, counted in portions and
- * sorted as far as they are looked at.  Of one moment, valid until clear; a
- * begin forgets it.
+ * sorted only as far as they are looked at.  It is of one moment of the profile
+ * and valid until that is cleared; a begin forgets what was counted.
  *
  *	profile_ranking_begin(r, p, PROFILE_SITE, PROFILE_BYTES, now);
  *	do
@@ -196,10 +200,11 @@ int profile_ranking_group(struct profile_ranking *, uint64_t key,
 /* Reverses the order; before anything is counted. */
 void profile_ranking_reverse(struct profile_ranking *, bool);
 /*
- * Takes the order of another ranking of the same kind and measure.  Empty or
- * renamed groups keep their places; new ones come last.  After
- * profile_ranking_cells(); the other is borrowed, unchanged, until all are
- * counted.
+ * Takes the order of another ranking, counted before by the same kind and
+ * measure, instead of an order by the present sums.  Groups that are empty or
+ * renamed keep their places; groups that the other ranking lacks come last.
+ * Call it after profile_ranking_cells(); the other ranking is borrowed, and
+ * must not change, until all are counted.
  */
 void profile_ranking_keep_order(struct profile_ranking *,
     const struct profile_ranking *);
@@ -207,9 +212,9 @@ void profile_ranking_keep_order(struct profile_ranking *,
 size_t profile_ranking_new_groups(const struct profile_ranking *);
 
 /*
- * Cells beside a profile that takes the same blocks in portions. by_caller:
- * each caller has cells of its own, else a cell's caller is one of those in
- * it.
+ * Cells beside a profile that takes the same blocks in portions, replaced at
+ * the end like the profile.  With by_caller each caller has cells of its own;
+ * without, a cell's caller is one of those in it.
  */
 struct profile_cells;
 int profile_cells_new(struct profile_cells **, struct profile *);
@@ -229,9 +234,9 @@ uint64_t profile_tag_key(uint64_t tag);
 void profile_ranking_cells(struct profile_ranking *,
     const struct profile_cells *);
 /*
- * Groups the groups of these keys once more, each in a ranking begun in the
- * same way and not counted itself.  The array ascends by key; borrowed until
- * all are counted.
+ * Groups the groups of these keys once more as they are counted, each in a
+ * ranking of its own that has begun in the same way and is not counted by
+ * itself.  The array is ascending by key, and borrowed until all are counted.
  */
 struct profile_subgroups {
 	uint64_t key;
@@ -245,9 +250,10 @@ int profile_group(struct profile *, enum profile_by, uint64_t key,
     enum profile_measure, int64_t now_ms, struct profile_group *out);
 
 /*
- * Direct callers (outwards) or callees of a function, the heaviest first.  Of
- * a recursive one, callers of its outermost call, callees of its innermost:
- * both sum up to its total.
+ * The direct callers (outwards) or callees of the function of that key, the
+ * heaviest first.  Of a function that recurs, callers are those of its
+ * outermost call, callees those of its innermost: so its callers and the stacks
+ * that begin with it make up its total, and so do its callees and its self.
  */
 int profile_neighbours(struct profile *, uint64_t key, bool outwards,
     enum profile_measure, int64_t now_ms, struct profile_group *out,
@@ -260,8 +266,9 @@ uint64_t profile_key(uint64_t frame, const struct wire_words *, size_t line);
 int profile_key_of(struct profile *, enum profile_by, uint64_t caller,
     uint64_t *key);
 /*
- * The keys of all groups of a caller: by PROFILE_FRAME one for each function
- * of its stack.  Up to `cap` into `key`; their number.  -ENOENT, -ENOMEM.
+ * The keys of all groups of the caller's blocks: by PROFILE_FRAME one for each
+ * function of its stack, else one.  Up to `cap` of them into `key`; returns how
+ * many.  -ENOENT, -ENOMEM.
  */
 int profile_keys_of(struct profile *, enum profile_by, uint64_t caller,
     uint64_t *key, size_t cap);
@@ -270,16 +277,16 @@ bool profile_in_group(struct profile *, enum profile_by, uint64_t key,
     uint64_t caller);
 
 /*
- * The type of a caller's objects by the program's words known so far,
- * "app::Row" and its source, or "" and UNKNOWN.  Passes wrappers; ends at a
- * library's function that may allocate other things, and at the program's
- * first.  Borrowed until clear.  -ENOENT, -ENOMEM.
+ * The type of the objects in a caller's blocks, by the program's words known so far:
+ * "app::Row" and its source, or "" and UNKNOWN.  The search passes wrappers.  It ends
+ * at a function of a library that may allocate other things, and at the first
+ * function of the program itself.  Borrowed until clear.  -ENOENT, -ENOMEM.
  */
 int profile_type(struct profile *, uint64_t caller, const char **type,
     enum wire_type_from *);
 /*
- * The function's caller may tell that type: of a library by its name, of
- * others by the list of wrappers.
+ * True if the function's caller may tell that type: a library's function is known
+ * by its name, any other by the user's list of wrappers.
  */
 bool profile_passes(const char *function, bool wrapper);
 /* "template", "call", "symbol", "new", "program" or "unknown". */
@@ -302,9 +309,9 @@ struct profile_line {
 #define PROFILE_LINES_MAX (RING_STACK_MAX * WIRE_INLINES_MAX)
 
 /*
- * A caller's lines, innermost first, PROFILE_LINES_MAX at most, and its
- * origin; *end: enum ring_end, 0 while unknown.  -ENOENT: no such caller;
- * -ENOMEM.
+ * The lines of a caller, innermost first, PROFILE_LINES_MAX at most, and which
+ * of them is the origin; *end: enum ring_end, 0 while the stack is not known.
+ * -ENOENT: no such caller in the profile; -ENOMEM.
  */
 int profile_stack(struct profile *, uint64_t caller, struct profile_line *out,
     size_t cap, size_t *n, size_t *origin, unsigned *end);
@@ -322,9 +329,10 @@ struct profile_tree_opts {
 };
 
 /*
- * Self and the totals of unskipped children make up the total.  Skipped lines
- * are inside of their origin, whose self has them; a reversed tree leaves them
- * out. self there: of stacks that end there.
+ * A node's self and the totals of its children, without those skipped, make up
+ * its total.  Skipped lines are inside of their origin, whose self has them; a
+ * reversed tree leaves them out.  self in a reversed tree: of the stacks that
+ * end there.
  */
 struct profile_node {
 	unsigned depth;		/* 0: the first */
@@ -343,10 +351,11 @@ int profile_tree(struct profile *, const struct profile_tree_opts *,
     int (*print)(void *arg, const struct profile_node *), void *arg);
 
 /*
- * A line a stack for flame graphs: names, outermost first, with ';' between, a
- * blank and the measure; of PROFILE_AGE the sum over blocks.  Sorted by name,
- * without skipped lines and measures of 0.  Names are safe for a terminal and
- * have no ';'.  -ENOMEM or put's value.
+ * A line for each stack, as flame graph programs read it: names, outermost
+ * first, with ';' between, a blank and the measure; of PROFILE_AGE the sum over
+ * the blocks.  Sorted by name.  Skipped lines and stacks that measure 0 are
+ * left out. Names are safe for a terminal and have no ';'.  -ENOMEM or what put
+ * returned.
  */
 int profile_folded(struct profile *, enum profile_measure, int64_t now_ms,
     int (*put)(void *arg, const char *line), void *arg);

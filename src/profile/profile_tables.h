@@ -2,14 +2,16 @@
  * profile_tables: the tables of a profile.  Private to this room.
  *
  * Vocabulary
- *	caller	a block's caller as its record has it, with its sums.
+ *	caller	a block's caller as its record has it, with the sums over its
+ *		blocks.
  *	stack	the caller's frames, innermost first, as indexes of frames.
- *	frame	shared by all stacks that have it, with its lines, innermost first.
+ *	frame	a frame by itself, shared by all stacks that have it, and the
+ *		lines that it stands for, innermost first.
  *	line	a function at a place in its source.
  *	sums	a profile_sum in parts, and the sum of times, for ages.
  *
- * Nothing is removed before clear: indexes stay valid, and equal texts have
- * equal pointers.
+ * Nothing is removed before the profile is cleared: indexes into the tables
+ * stay valid, and equal texts have equal pointers.
  */
 #ifndef PROFILE_TABLES_H
 #define PROFILE_TABLES_H

@@ -1,6 +1,7 @@
 /*
  * When better words for a frame come, its lines are made again: a few times at
- * most (the module, a name, a line).  Old lines stay until clear.
+ * most (the module, a name, a line).  Old lines stay until the profile is
+ * cleared.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * Circular arrays by sequence number.  A batch is dropped before its entries
- * are overwritten.
+ * The digest: circular arrays of entries and of batches, by sequence number.
+ * A batch is dropped before its entries are overwritten.
  */
 #include <errno.h>
 

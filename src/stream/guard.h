@@ -1,8 +1,8 @@
 /*
- * guard: the layout of the shared memory in which a target counts touches of
- * pages.  The target makes it, a memfd sealed against shrinking and growing,
- * and sends it to its node (struct ring_writes).  Each side treats the other's
- * words as outside data and reads each once.
+ * guard: the layout of the shared memory in which a target counts touches of its pages.
+ * The target makes it, a memfd sealed against shrinking and growing, and sends it to its
+ * node (struct ring_writes).  Each side treats the words of the other as outside data and
+ * reads each of them once.
  *
  * Vocabulary
  *	guarded page	a page without access (PROT_NONE) until its first touch in an
@@ -12,9 +12,10 @@
  *	exact		a guard that counts each reference: the instruction that meets a
  *			closed page runs alone, and the page is closed again.
  *	gap		a time in which an exact guard may miss references.
- *	armed		a thread with Syscall User Dispatch: no system call meets a closed page.
- *	bank		one of two tables of counts; a request changes it, so that the node
- *			can still read the former ranges.
+ *	armed		said of a thread with Syscall User Dispatch, none of whose
+ *			system calls meets a closed page.
+ *	bank		one of two tables of counts; a request changes the bank, so
+ *			that the node can still read the counts of the former ranges.
  */
 #ifndef STREAM_GUARD_H
 #define STREAM_GUARD_H

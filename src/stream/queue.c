@@ -1,15 +1,17 @@
 /*
- * Records lie in one circular array, by entry number: how many records were
- * put before.  A loss takes sequence numbers but no entry: a table of gaps has
- * it.  A sequence number is found by a binary search among gaps and one
- * subtraction.
+ * The retained queue.  Records lie in one circular array, addressed by entry
+ * number: how many records were ever put before this one.  A loss takes
+ * sequence numbers but no entry; a side table of gaps has them, so that a
+ * sequence number is found by a binary search among gaps and one subtraction.
  *
- * A persistent queue's array is in persistent memory.  A process that dies has
- * put more than it has committed, over the oldest records.  So each put first
- * stores how far it will write, and a successor reads what begins one capacity
- * before that mark.  The mark never goes back, for an older commit may still
- * count.  After more than a whole queue without a commit, the queue may have
- * less than it could, never more.
+ * Of a persistent queue the array is in persistent memory.  A process that dies
+ * has put more than it has committed, over the oldest records.  So each put
+ * stores before it begins how far it will write, and a successor reads what
+ * begins one capacity before that mark.  The mark never goes back, for an older
+ * commit may still be the one that counts.  After more than a whole queue was
+ * put without a commit, records that the successor puts below the mark would
+ * count as overwritten if it dies too: the queue then has less than it could,
+ * never more.
  */
 #include "../base/base.h"
 #include "../base/pmem.h"
@@ -174,9 +176,9 @@ drop_first_gap(struct stream_queue *q)
 }
 
 /*
- * Copies past the caches, where the machine can: the array is larger than they
- * are and would push out what the list needs.  Few records are copied as
- * usual.
+ * Copies a batch past the caches, where the machine can: the array is larger
+ * than they are and read much later, if at all, and would push out what the
+ * list needs. A few records may be read next, and are copied as usual.
  */
 static void
 copy_streaming(struct rec *to, const struct rec *from, size_t n)

@@ -61,8 +61,9 @@ goes_on(const struct raw *r, int64_t ms)
 }
 
 /*
- * No other alignment has a run, or a record soon after the last one.  A type
- * from A0 can pass for a flag, and an unset clock's numbers for a date.
+ * True if no other alignment has a run, or a record soon after the last one.  A
+ * type of A0 or above can pass for a flag, and the numbers of a clock that was
+ * never set for another date.
  */
 static bool
 is_unique(const struct raw *r, size_t at, int64_t ahead)

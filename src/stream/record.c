@@ -1,8 +1,10 @@
 /*
- * Classic time is BCD: yr mo da hr mn sc, the 15 Hz cycle, the millisecond of
- * the cycle.  Cycle n begins at millisecond n * 1000 / 15 rounded down, so its
- * last one is 65 or 66; 66 in a short cycle counts as the first of the next
- * one.
+ * Records as bytes, in both formats.
+ *
+ * The time of a classic record is BCD: yr mo da hr mn sc, the 15 Hz cycle of
+ * the second, and the millisecond of the cycle.  Cycle n begins at millisecond
+ * n * 1000 / 15 rounded down, so its last millisecond is 65 or 66.  66 in a
+ * short cycle is accepted as the first millisecond of the next one.
  */
 #include "stream.h"
 

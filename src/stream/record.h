@@ -13,10 +13,12 @@
  *		through the API.  Both may hold a block at one address.
  *	ticket	the number that the record drew in the shard of its address;
  *		per shard, tickets are the true order.
- *	caller	a return address or, with stacks, a site.
- *	site	the number of a stored call stack (ring.h).  Sites are a window of 4 GiB
- *		of addresses at 2^47, where no user code is mapped; a return address
- *		in there counts as not known.
+ *	caller	who asked for the block: a return address or, with stacks, a
+ *		site.
+ *	site	the number of a call stack that the target has stored once
+ *		(ring.h).  Sites are a window of 4 GiB of addresses at 2^47,
+ *		where no user code is mapped; a return address in there counts
+ *		as not known.
  *
  * Words of a wide record, from bit 0:
  *	w[0]	address 48, flags 8 (level 3, layer 1, op 4), type 8
@@ -112,9 +114,9 @@ enum rec_type {
 };
 
 /*
- * In a ring only: with this bit, the type of a told block, which the target
- * logs late, from its debug data.  The time is the allocation's, its highest
- * bit inverted, so that no other record looks like it.
+ * In a ring only: a type with this bit is that of a told block, which the target
+ * logs late, from its memory debug data.  The record's time is that of the
+ * allocation, with the highest bit inverted, so that no other record looks like it.
  */
 #define REC_TOLD 0x20
 #define REC_TOLD_MS UINT32_C(0x80000000)
@@ -190,8 +192,8 @@ rec_w1(uint64_t size, unsigned thread)
 }
 
 /*
- * The size in a free by realloc ties the thread's next allocation by realloc
- * to it. 0: not told, as just below a multiple of 4 GiB.
+ * The size field of a free by realloc: it ties the thread's next allocation by
+ * realloc to it.  0: not told, as of a size just below a multiple of 4 GiB.
  */
 static inline uint32_t
 rec_told(uint64_t size)
@@ -212,8 +214,9 @@ rec_w3(uint64_t caller, unsigned overhead)
 }
 
 /*
- * In 16 bits: below REC_OVERHEAD_EXACT bytes, from there the nearest multiple
- * of 32; REC_OVERHEAD_MOST: that or more.  Bytes are below 2^63.
+ * An overhead in 16 bits: below REC_OVERHEAD_EXACT the bytes themselves, from
+ * there on the nearest multiple of 32.  REC_OVERHEAD_MOST stands for all larger
+ * ones, too.  Bytes are below 2^63.
  */
 #define REC_OVERHEAD_EXACT 0x8000
 #define REC_OVERHEAD_MOST 0xffff
@@ -237,8 +240,8 @@ rec_overhead_bytes(unsigned code)
 }
 
 /*
- * Ticket counters.  An address is always in the same shard; neighbours of any
- * stride spread evenly.
+ * Shards: 1,024 ticket counters.  An address always falls into the same one,
+ * whatever its layer; neighbours of any stride spread evenly.
  */
 #define REC_SHARDS 1024
 

@@ -1,6 +1,6 @@
 /*
  * ring: the shared memory between a target and its keeper, layout only.  The
- * target side includes this header and record.h.
+ * target side includes this header and no other of the room but record.h.
  *
  * Vocabulary
  *	ring area	one memfd, sealed against shrinking, growing and further
@@ -10,71 +10,84 @@
  *			F_SEAL_FUTURE_WRITE or, where the next keeper must write
  *			it too, given to the target by a descriptor that can only
  *			read.
- *	ring		a single-producer, single-consumer queue of struct rec.  head counts
- *			records published, tail records delivered; an index is the count
+ *	ring		a single-producer, single-consumer queue of struct rec.
+ *			head counts records published, tail records delivered,
+ *			both since the area was made; an index is the count
  *			modulo the capacity, a power of two.
- *	common ring	the one ring with many producers, of struct ring_slot: for re-entry
- *			from a signal handler, for threads past their destructors and when
- *			every ring is taken.
- *	frame		a return address and its module: frame_pc(), frame_module().  One
- *			that a signal has interrupted is stored plus one, so that the byte
- *			before it is always in the instruction.
+ *	common ring	the one ring with many producers, of struct ring_slot:
+ *			for re-entry from a signal handler, for threads past
+ *			their destructors and when every ring is taken.
+ *	frame		one return address of a call stack, and its module:
+ *			frame_pc(), frame_module().  An address that a signal has
+ *			interrupted is stored plus one, so that the byte before a
+ *			frame's address is always in the instruction.
  *	site		a call stack stored once: its frames lie in a row,
  *			innermost first, and end for a reason.
- *	module		an object that had code mapped when a frame was first seen.  It
- *			keeps its number when another one is mapped there.
- *	dormant		a target that logs nothing until its keeper arms it:
- *			keeper_area.armed lacks bit RING_AWAKE.  A producer reads that word
- *			when an event begins and the millisecond when it logs it; a keeper
- *			sets the word, then publishes a millisecond that no record has yet.
- *	left		a dormant target whose keeper has gone and said so in that word: it
- *			looks for a new keeper.
- *	sampled		one allocation in so many bytes is logged, each byte equally likely,
- *			and the frees of those.
- *	gone		a keeper whose state says so, or whose heartbeat stood for
- *			RING_GONE_MS by the target's clock.  Its target says hello again and
- *			goes over to two new areas and to tickets from 0.  An event in
- *			progress ends in the old areas or nowhere: it began before the new
- *			stream, which misses nothing.
- *	locked		a target with a thread that has entered a seccomp(2) filter since its
- *			hello: a new system call may kill it, and asking would be one.  So
- *			the keeper looks, at the hello and then about once a second; the
- *			target says hello again only if the last look found it free.
+ *	module		an object that had code mapped when one of its frames
+ *			was first seen.  It keeps its number, so that an address
+ *			keeps its meaning when another object is mapped there.
+ *	dormant		a target that has joined and logs nothing until its
+ *			keeper arms it: keeper_area.armed has a clear bit
+ *			RING_AWAKE.  A producer reads
+ *			that word when an event begins and the millisecond when
+ *			it logs it; a keeper that arms sets the word first and
+ *			then publishes a millisecond that no record has yet.
+ *	left		a dormant target whose keeper has gone and has said so in
+ *			the same word: unlike other dormant ones it looks for a
+ *			new keeper.
+ *	sampled		only one allocation in so many bytes is logged, each byte
+ *			being equally likely to be met, and the frees of those.
+ *	gone		a keeper whose state says so, or whose heartbeat has not
+ *			moved for RING_GONE_MS by the target's own clock.  Its
+ *			target says hello again, and goes over to two new areas
+ *			and to tickets that begin at 0.  An event in progress
+ *			ends in the old areas or nowhere: it began before the new
+ *			stream, which misses nothing by that.
+ *	locked		a target one of whose threads has entered a seccomp(2)
+ *			filter since the target said hello.  It may be killed for
+ *			a system call that it did not make before, and to ask the
+ *			kernel would be such a call.  So its keeper looks, at the
+ *			hello unless that tells, and then about once a second;
+ *			the target says hello again only when the last look found
+ *			it free.
  *	unseen		a process that cannot say hello, a child of one that is
  *			watched.  It leaves a word in struct ring_unseen.
- *	cut		a border between two mappings that differ only in their advice
- *			(madvise(2)): the kernel tells for each mapping whether it was
- *			referenced.  The keeper asks for cuts, and a thread makes some at
- *			each look at its tail.
- *	in flight	between ticket and record: the ring's inflight word is shard + 1,
- *			RING_INFLIGHT_ALL for what is of several shards, otherwise 0.
+ *	cut		a border between two mappings of the target that differ
+ *			in nothing but their advice on access (madvise(2)): the
+ *			kernel tells mapping by mapping whether one was referenced.
+ *			The keeper asks for cuts, and a thread of the target makes
+ *			some at each look at its tail.
+ *	in flight	a thread between its ticket and its record: its ring's
+ *			inflight word is shard + 1, RING_INFLIGHT_ALL while it
+ *			writes what is not of one shard, otherwise 0.
  *
  * Order of a producer's steps: inflight word, room, ticket, record, head
  * (release), inflight 0.  An allocation does all of it after the real call, a
  * free all of it before.
  *
- * Pairs: most blocks are freed soon by their thread.  If the free's ticket is
- * the next one of its shard, the free may change the allocation's record into
- * a pair, by one store of its first word and then ring_head.pairs.  The keeper
- * may have read it: for the next RING_PAIRS records it is neither overwritten
- * nor forgotten.  The pair has both tickets, so the order of each address, a
- * fork's cut and the records of a killed thread are as without pairs.  It does
- * not tell what else was held at the free, so large blocks make none, and a
- * peak is too low by at most RING_PAIRS times RING_PAIR_SIZE for each thread;
- * keeper_area.no_pairs avoids that.
+ * Pairs: most blocks are freed soon by the thread that got them.  If the free's
+ * ticket is the next one of its shard, the free may change the allocation's
+ * record into a pair, by one store of its first word and then ring_head.pairs.
+ * The keeper may have read the record or not: for the next RING_PAIRS records
+ * it is neither overwritten nor forgotten.  The pair has both tickets, so the
+ * order of each address, a fork's cut and the records of a killed thread are as
+ * without pairs.  It does not tell what else was held when the free came.  So
+ * large blocks make no pairs, and the peak of a target is too low by at most
+ * RING_PAIRS times RING_PAIR_SIZE for each thread; keeper_area.no_pairs avoids
+ * that.
  *
  * Layout of the ring area, from offset 0: struct ring_area, then the slots of
  * the common ring, then the records of ring 0, 1, 2 ... in the order of
- * ring_classes, then the sites, the frames and the modules.  Both sides
- * compute offsets from these constants; the shared memory has no offset and no
- * pointer.
+ * ring_classes, then the sites, the frames and the modules.  Both sides compute
+ * offsets from these constants; there is no offset and no pointer in the shared
+ * memory.
  *
- * Sites, frames and modules are only added, from number 1 on, by the thread
- * that meets them first: it takes numbers and room by counting up, writes the
- * content and stores the valid word last, with release, before any record
- * names it.  A number may stay unused.  Without room for its stack an event
- * has its return address alone, and sites_full counts it; a frame without room
- * for its module has number 0.
+ * Sites, frames and modules are only ever added, from number 1 on (entry 0 of
+ * each is not used), by the thread that meets them first: it takes numbers and
+ * room by counting up, writes the content and stores the word that makes it
+ * valid last, with release, before any record names it.  A number may stay
+ * unused. Without room for its stack an event carries its return address alone,
+ * and sites_full counts it; without room for its module a frame has number 0.
  *
  * The tickets of a REC_RANGE are in the slots right behind it,
  * RING_RANGE_TICKETS in each, in ascending order of the shards of
@@ -103,14 +116,16 @@
 #define RING_AREA_NAME "pagek-ring"
 
 /*
- * The rings of one target, 64 MiB in all.  A thread begins with a small one,
- * and takes a larger one beside it when that is full; it writes into one at a
- * time, and ring_head.after ties them: an undo needs its thread's order, and a
- * control record has no ticket.
+ * The rings of one target, 64 MiB of records in all.  A thread begins with a
+ * small one, and takes a larger one beside it when that is full; both are its
+ * own until it ends.  It writes into one of them at a time, and ring_head.after
+ * ties the two together: an undo needs the order of its thread, and a control
+ * record has no ticket at all.
  *
- * Pages are taken as they are used, and given back by a calm thread.  Small
- * rings come first, for a keeper looks at each up to the last ever taken; they
- * are four times as many, for a thread with two must leave one to each other.
+ * Pages are taken only as they are used, and given back by a thread that has
+ * become calm.  Small rings come first, for a keeper looks at each ring up to
+ * the last that has ever been taken.  There are four times as many small ones
+ * as others: a thread with two must not leave another without any.
  */
 #define RING_SMALL 2048		/* records: 64 KiB */
 #define RING_MIDDLE 32768	/* 1 MiB */
@@ -123,8 +138,8 @@
 	X(120, RING_SMALL)
 
 /*
- * A free may make a pair of one of its ring's last records; these are not
- * overwritten.
+ * A free may make a pair of one of the last so many records of its thread's
+ * ring. They are not overwritten: that part of a ring's capacity is not used.
  */
 #define RING_PAIRS 256
 #define RING_PAIR_SIZE 1024	/* and is of a block with fewer bytes than this */
@@ -188,8 +203,8 @@ static inline uint64_t frame_pc(uint64_t frame) { return frame & REC_ADDR_MASK; 
 static inline unsigned frame_module(uint64_t frame) { return (unsigned)(frame >> 48); }
 
 /*
- * An address less `bias` is that of the file's tables. path is as the loader
- * was told: "" the program itself; cut if it has no NUL.
+ * A module.  An address less `bias` is the address in its file's tables.  path
+ * is what the loader was told: "" the program itself; cut if it has no NUL.
  */
 struct ring_module {
 	_Atomic uint32_t valid;		/* 1, stored last */
@@ -272,9 +287,9 @@ enum ring_past {
 };
 
 /*
- * Valid by itself.  `lap` is the count (from 1) of the claim, stored last with
- * release: slot i holds claim n when lap == n + 1 and n % RING_COMMON_SLOTS ==
- * i.
+ * A slot of the common ring: valid by itself.  `lap` is the count (from 1) of
+ * the slot's claim, stored last with release: slot index i holds claim n when
+ * lap == n + 1 and n % RING_COMMON_SLOTS == i.
  */
 struct ring_slot {
 	_Alignas(64) struct rec rec;
@@ -303,9 +318,9 @@ enum ring_sandbox {
 };
 
 /*
- * While the target is dormant: a robust futex with the thread id of a process
- * that outlives its keeper, or 0.  If that one dies, the kernel stores
- * RING_LEFT.
+ * While the target is dormant the word is a robust futex of a process that
+ * outlives its keeper: it holds that one's thread id, or 0.  If that process
+ * dies, the kernel itself stores RING_LEFT.
  */
 #define RING_AWAKE UINT32_C(0x40000000)	/* FUTEX_OWNER_DIED; clear: dormant */
 
@@ -503,8 +518,9 @@ ring_area_size(void)
 #define RING_RANGE_WORDS (REC_SHARDS / 64)
 
 /*
- * Marks in `set` the shards of [addr, addr + len), len not 0, and returns
- * their number.  A long range marks all: a superset costs only tickets.
+ * Marks in `set` the shards that an address in [addr, addr + len) can fall
+ * into and returns their number.  A long range marks all of them: a superset
+ * costs only tickets.  len is not 0.
  */
 static inline unsigned
 ring_range_shards(uint64_t addr, uint64_t len, uint64_t set[RING_RANGE_WORDS])
@@ -565,8 +581,9 @@ struct ring_welcome {
 };
 
 /*
- * A target's userfaultfd(2), or the memfd of a struct guard_area, comes beside
- * this message; nothing answers it.
+ * A userfaultfd(2) of a target, with which its keeper counts writes, or the memfd of
+ * a struct guard_area comes beside this message to the socket for hellos; nothing
+ * answers it.
  */
 #define RING_WRITES_MAGIC UINT32_C(0x506b5731) /* "PkW1" */
 

@@ -16,12 +16,15 @@
  *
  * Vocabulary (record.h and ring.h have more)
  *	keeper		the node's side of one target.
- *	ticket		a number from the counter of the record's shard; an address is
- *			always in the same shard (feed/order.c restores the order).
+ *	ticket		a number that a record draws from the counter of its
+ *			shard; an address always falls into the same shard, so
+ *			its records have a true order (feed/order.c restores it).
  *	data stream	a bounded queue of records with a running sequence
  *			number, from 1; ALLOCLOG is one.
- *	queue		the retained queue: the last records, for readers with a cursor.
- *	cursor		the next sequence number that a reader wants, kept by it.
+ *	queue		the retained queue: the last records of a data stream,
+ *			for readers that hold a cursor.
+ *	cursor		the next sequence number a reader wants; kept by the
+ *			reader alone.
  *	loss		records that are known to have been and are gone; they
  *			have sequence numbers too, so that
  *			next - from == count + cancelled + lost.
@@ -64,7 +67,8 @@ const char *stream_cause_text(unsigned cause);
 
 /*
  * Why a list may be wrong although no record was lost.  WIRE_N_UNSURE has the
- * number, so none is used again.  The text follows "INCOMPLETE: ".
+ * number, so no number is used again.  The text follows "INCOMPLETE: " and is
+ * in the report.
  */
 #define STREAM_DOUBTS(X) \
 	X(BEGUN, 1, "it may have begun with wrong blocks") \
@@ -102,9 +106,9 @@ struct stream_type {
 };
 
 /*
- * A block whose code has no name is of an illegal type: counted, and shown all
- * the same.  Codes of free records say how a block was freed and are not legal
- * here.
+ * A stream's own table of block types.  A block whose code has no name here is
+ * of an illegal type: it is counted, and shown all the same.  The codes of free
+ * records say how a block was freed and are not legal here.
  */
 struct stream_types {
 	struct stream_type by_code[256];	/* name "" : not legal */
@@ -116,7 +120,7 @@ void stream_types_init(struct stream_types *);
 void stream_types_init_classic(struct stream_types *);
 /*
  * Adds or renames one of the API's codes; copies name and text (NULL: none),
- * clipped.  -EINVAL: another code, an empty name.
+ * clipped to whole characters.  -EINVAL for any other code and an empty name.
  */
 int stream_types_name(struct stream_types *, unsigned code, const char *name,
     const char *text);
@@ -126,17 +130,19 @@ void stream_types_legal(const struct stream_types *, uint8_t legal[32]);
 /* --- records as bytes (record.c) ------------------------------------------ */
 
 /*
- * A classic record into the words of a wide one, its time into *ms,
- * milliseconds since 1970 of the node's clock (BCD has no zone).  The low
- * nibble of rFlag is kept.  -EILSEQ: the high nibble is neither A nor F, or
- * the BCD is no date.
+ * A classic record from 16 bytes: address, size, flags and type go into the
+ * words of a wide one, the time into *ms as milliseconds since 1970 of the
+ * node's own clock (BCD has no zone).  The low nibble of rFlag is kept as it
+ * is.  -EILSEQ for a bad record: the high nibble is neither A nor F, or the BCD
+ * is no date.
  */
 int stream_classic_decode(const uint8_t in[REC_CLASSIC_SIZE], struct rec *,
     int64_t *ms);
 
 /*
- * The reverse.  -ERANGE: address (32 bits), size (16) or year (1970 to 2069)
- * do not fit; -EINVAL: neither an allocation nor a free.
+ * The reverse.  -ERANGE when address (32 bits), size (16) or year (1970 to
+ * 2069) do not fit the format, -EINVAL for a record that is neither an
+ * allocation nor a free.
  */
 int stream_classic_encode(const struct rec *, int64_t ms,
     uint8_t out[REC_CLASSIC_SIZE]);
@@ -157,21 +163,24 @@ void stream_wide_decode(const uint8_t *in, size_t n, struct rec *);
  *	run	RAW_RUN valid records in a row, each at the time of the one
  *		before or later; after a slip, by a day at most.
  *	locked	the next record begins where the last one ended.
- *	slip	the loss of the lock: bytes are skipped until a run begins, as before the
- *		first run.
- *	doubt	a byte too many or too few leaves a record's end looking like a whole one,
- *		so the first record after a slip may be wrong, and the last time before.
+ *	slip	the loss of the lock: bytes are skipped until a run begins.  So
+ *		are those before the first run, but for the end of a record that
+ *		began before ours.
+ *	doubt	a byte too many or too few inside a record leaves its end looking
+ *		like a whole record with another address.  So the first record
+ *		after a slip may be wrong, and the time of the last one before.
  *	alone	a run at no time soon after the last record's (RAW_AHEAD_MS)
  *		counts only where no other alignment has one.
  *	quiet	nothing came for a while: the last record needs no successor.
  *
  * A record is believed when it adjoins a believed one and is followed by a
- * record or by quiet.  In doubt an allocation is left out and a free is taken,
- * so no freed block stays listed.  A record like the one before was sent twice
- * and is skipped.
+ * record or by quiet.  In doubt an allocation is left out, for the block may
+ * not be there; a free is taken, for without it a freed block would stay
+ * listed.  A record that is the same as the one before was sent twice and is
+ * skipped.
  *
- * Known limits: bytes changed in place that still make a date, and a loss of a
- * multiple of 16, are not noticed.
+ * Known limits: bytes that are changed in place and still make a date, and a
+ * loss whose length is a multiple of 16, are not noticed.
  *
  *	raw_init(&r, true);
  *	while ((n = read(fd, buf, sizeof buf)) > 0)
@@ -241,27 +250,27 @@ int stream_queue_new(struct stream_queue **, uint32_t records);
 void stream_queue_free(struct stream_queue *);
 
 /*
- * Its records lie in persistent memory, which must outlive it.  -EINVAL;
- * -ENOMEM, also without room for two more pieces.
+ * A queue whose records lie in persistent memory, which must outlive it.
+ * -EINVAL; -ENOMEM, also when there is no room for two more pieces.
  */
 int stream_queue_new_persistent(struct stream_queue **, uint32_t records,
     struct pmem *);
 /*
- * Writes the state into slot 0 or 1.  A process that dies meanwhile has spoilt
- * it: use them in turn, and know the whole one.
+ * Writes the queue's state into slot 0 or 1.  A process that dies meanwhile has
+ * spoilt that slot: the caller uses them in turn and knows which is whole.
  */
 void stream_queue_commit(struct stream_queue *, unsigned slot);
 /*
- * A dead process's queue as of that slot's commit.  Later records are gone,
- * and as many of the oldest as they had overwritten.  -EINVAL: impossible
- * state, -ENOMEM.
+ * The queue of a process that has died, as it was when that slot was committed.
+ * Records put after that are gone, and so are as many of the oldest as they had
+ * overwritten.  -EINVAL for an impossible state, -ENOMEM.
  */
 int stream_queue_resume(struct stream_queue **, uint32_t records,
     struct pmem *, unsigned slot);
 
 /*
- * The first record's number: a forked child goes on from its parent's.  Before
- * anything was put or lost.
+ * The first record gets this number instead of 1: the stream of a forked child
+ * goes on from its parent's.  Only before anything was put or lost.
  */
 void stream_queue_start_at(struct stream_queue *, uint64_t seq);
 
@@ -274,10 +283,11 @@ uint64_t stream_queue_next(const struct stream_queue *);	/* number of the next r
 uint64_t stream_queue_oldest(const struct stream_queue *);	/* still readable */
 
 /*
- * Copies up to max records from `from` on, oldest first, their numbers into
- * seqs (or NULL).  Records that have left the queue count in
- * range->lost[STREAM_OVERWRITTEN]; beyond next nothing is read.  Returns the
- * number copied: range->next - range->from == that + all lost.
+ * Copies up to max records from sequence `from` on, oldest first, their
+ * sequence numbers into seqs (max of them, or NULL).  Records that have left
+ * the queue count in range->lost[STREAM_OVERWRITTEN].  A `from` beyond next
+ * reads nothing, at stream_queue_next().  Returns the number copied; always
+ * range->next - range->from == that + all lost.
  */
 size_t stream_queue_read(const struct stream_queue *, uint64_t from,
     struct rec *out, uint64_t *seqs, size_t max, struct stream_range *);
@@ -288,9 +298,11 @@ const struct rec *stream_queue_at(const struct stream_queue *, uint64_t seq);
 /* --- the digest (digest.c) ------------------------------------------------- */
 
 /*
- * Batches without the pairs within each: goes back further than the queue and
- * is faster to read.  A batch is read whole or not at all, so no reader gets
- * half a pair; a cursor within one reads on in the queue.  Of one thread.
+ * The batches of a data stream without the pairs within each, for readers that
+ * do not want pairs: it goes back further than the queue and is faster to read.
+ * A batch is read whole or not at all, so that nobody gets the allocation of a
+ * pair without its free; a reader whose cursor is within one reads on in the
+ * queue.  Belongs to one thread.
  */
 struct stream_digest;
 
@@ -317,9 +329,10 @@ int stream_digest_new(struct stream_digest **);
 void stream_digest_free(struct stream_digest *);
 
 /*
- * Adds the batch [seq, seq + n) but for records with a bit in left_out;
- * nothing of one with more than STREAM_DIGEST_MOST others, or more than half
- * and STREAM_DIGEST_FEW. tag (NULL: 0) is each record's.
+ * Adds the batch [seq, seq + n) but for records with a bit in left_out.  Stores
+ * nothing of a batch with more than STREAM_DIGEST_MOST others, or more than
+ * half and STREAM_DIGEST_FEW.  tag (NULL: all are 0) returns each stored
+ * record's.
  */
 void stream_digest_put(struct stream_digest *, uint64_t seq,
     const struct rec *, size_t n, const uint64_t *left_out,
@@ -337,10 +350,11 @@ const struct stream_digest_entry *stream_digest_at(
 /* --- sites: the store of call stacks (sites.c) ----------------------------- */
 
 /*
- * Stacks and modules of an image and its forks, whose heaps hold each other's
- * blocks.  Numbered from 1 on its own: numbers of targets are translated as
- * records are drained (stream_feed_sites()), so a target cannot change the
- * store.  Reference-counted; one thread at a time.
+ * The stacks and modules of an image and the children that it forked, whose
+ * heaps hold each other's blocks.  Numbered from 1 in an order of its own: a
+ * target's numbers are translated as its records are drained
+ * (stream_feed_sites()), so nothing that a target writes later changes the
+ * store.  Shared by counting references; one thread at a time.
  */
 struct stream_sites;
 
@@ -366,9 +380,10 @@ struct stream_site {
 
 int stream_sites_new(struct stream_sites **);	/* with one reference */
 /*
- * In persistent memory, which must outlive its last reference; some 100 MiB of
- * address space.  It only grows: a successor finds all but one that was being
- * put.
+ * A store in persistent memory, which must outlive its last reference.  It only
+ * grows, so there is nothing to commit: a successor finds every stack and
+ * module under its number, but for one that was being put.  Takes some 100 MiB
+ * of address space, and memory as it fills.
  */
 int stream_sites_new_persistent(struct stream_sites **, struct pmem *);
 /* -EINVAL for what no process of ours has left there; -ENOMEM. */
@@ -377,16 +392,17 @@ void stream_sites_ref(struct stream_sites *);
 void stream_sites_unref(struct stream_sites *);
 
 /*
- * The number, added if need be; the content is copied.  -ENOMEM; -ENOSPC: the
- * table, or memory for paths, is full.
+ * The number of a stack, of a module, added if need be; the content is copied.
+ * -ENOMEM; -ENOSPC when the table, or persistent memory for paths, is full.
  */
 int stream_sites_put(struct stream_sites *, const uint64_t *frame,
     unsigned depth, enum ring_end end, uint32_t *no);
 int stream_sites_put_module(struct stream_sites *,
     const struct stream_module *, unsigned *no);
 /*
- * Sets the full path once known; the module keeps its number.  -EINVAL:
- * unknown number, -ENOMEM, -ENOSPC.
+ * Sets a module's full path when it has become known.  The module as the target
+ * tells it still has the same number.  -EINVAL for an unknown number, -ENOMEM,
+ * -ENOSPC.
  */
 int stream_sites_set_path(struct stream_sites *, unsigned no,
     const char *path);

@@ -1,6 +1,7 @@
 /*
- * First in, first out, limited by number and by bytes, for hostile names can
- * be long.  With too many modules all is forgotten.
+ * Words by module and address: first in, first out, limited by number and by
+ * bytes, for hostile names can be long.  With too many modules all is
+ * forgotten.
  */
 #include "client.h"
 

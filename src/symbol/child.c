@@ -3,8 +3,12 @@
  * which is blocked in this thread and taken back: a handler or SIG_IGN would
  * be the whole process's.
  *
- * A child is known by its pidfd: others here wait for any child, and a reaped
- * number may be a stranger's.
+ * Pipes, for sockets live elsewhere; a write to a reader that is gone raises
+ * SIGPIPE, which is blocked in this thread and taken back: a handler or SIG_IGN
+ * would be the whole process's.
+ *
+ * A child is known by its pidfd: others in this process wait for any child, and
+ * the number of a reaped one may be a stranger's.
  */
 #include "client.h"
 

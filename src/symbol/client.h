@@ -3,8 +3,9 @@
  *
  * Vocabulary
  *	child		a run of pagek-symbols, with pipes to it.
- *	module	what is known of one file: by build id and path, or by path, inode, time
- *			of mapping and process.  Its number is in the key of its words.
+ *	module		what is known of one file: by build id and path, or by
+ *			path, inode, time of mapping and process.  Its number is
+ *			part of the key of its words.
  *	bare		without debug information: worth fetching.
  */
 #ifndef SYMBOL_CLIENT_H
@@ -24,8 +25,8 @@ struct child {
 };
 
 /*
- * Starts argv[0], a child of the calling thread in its own process group;
- * input only with `input`.
+ * Starts argv[0], a child of the calling thread in a process group of its own.
+ * Its input is empty unless `input`.
  */
 int symchild_start(struct child *, char *const argv[], bool input);
 
@@ -59,7 +60,7 @@ void symcache_free(struct symcache *);
 
 /*
  * The number of a place's module, good until symcache_begin(); -ENOMEM.
- * symcache_known(): borrowed.
+ * symcache_known() is borrowed until the next number.
  */
 int symcache_module(struct symcache *, const struct symbol_place *, uint32_t *no);
 struct module_known *symcache_known(struct symcache *, uint32_t no);

@@ -1,7 +1,7 @@
 /*
- * One after the other, each in a run of pagek-symbols, watched by a thread.  A
- * file that could not be had is not asked for again: libdebuginfod itself
- * waits minutes for a silent server.
+ * Debug files are fetched one after the other, each in a run of pagek-symbols,
+ * watched by a thread.  A file that could not be had is not asked for again:
+ * libdebuginfod itself waits minutes for a silent server.
  */
 #include "client.h"
 

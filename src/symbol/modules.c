@@ -379,8 +379,9 @@ is_same_module(const struct module *a, const struct module *b)
 }
 
 /*
- * Joins two sorted tables into `out`, which has room; new modules win where
- * they overlap.  Equal ones keep the time when they were first seen.
+ * Joins two sorted tables; new modules replace old ones where they overlap or
+ * there is no room.  Equal ones stay, with the time when they were first seen.
+ * Takes all modules of both into `out`, which has room.
  */
 static size_t
 join_tables(struct module *old, size_t nold, struct module *new, size_t nnew,

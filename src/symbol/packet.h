@@ -2,9 +2,11 @@
  * packet: messages between a node and its reader of files.
  *
  * Vocabulary
- *	packet		a length (u32, of what follows) and its bytes, in machine order.
+ *	packet		a length (u32, of what follows) and its bytes, in the
+ *			machine's own order.
  *	request		one file, and some addresses in it.
- *	answer		how the file was found, and the words of each address, in order.
+ *	answer		how the file was found, and the words of each address,
+ *			in the order of the request.
  *
  * Neither end trusts the other, for the reader has read hostile files.  The
  * writer clips texts to PACKET_TEXT_MAX bytes; the reader refuses longer ones.
@@ -56,8 +58,8 @@ int packet_put_answer(struct packet_out *, const struct packet_answer *);
 void packet_out_fini(struct packet_out *);
 
 /*
- * Take the bytes after the length.  -EBADMSG: nothing to free.  The request's
- * texts stay in `bytes`, the answer's are heap.
+ * Take the bytes after the length.  -EBADMSG: nothing to be freed.  The
+ * request's texts stay in `bytes`, the answer's are heap.
  */
 int packet_get_request(const uint8_t *bytes, size_t len,
     struct packet_request *);

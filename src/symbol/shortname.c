@@ -1,6 +1,6 @@
 /*
- * The demangled name without return type, arguments, template arguments and
- * clones.
+ * The short name of a function: a demangled one without its return type,
+ * arguments, template arguments and clones.
  *
  *	void std::vector<int>::push_back<int>(int&&)	std::vector::push_back
  *	operator new[](unsigned long)			operator new[]
@@ -9,8 +9,8 @@
  *	<alloc::vec::Vec<T> as core::ops::Drop>::drop	alloc::vec::Vec::drop
  *	zmalloc.constprop.0				zmalloc
  *
- * A whole name that must fit: its innermost brackets are emptied, and a hash
- * of all is added, so that no two functions become one.
+ * And a whole name that must fit: its innermost brackets are emptied, and a
+ * hash of all of it is added, so that no two functions become one.
  *
  * Names are outside text: one that follows no grammar gives some name that
  * fits.
@@ -149,8 +149,8 @@ begins_part(const char *start, const char *p)
 #define DEEPEST 8
 
 /*
- * Rust's "<type as trait>": the type without arguments, also inside: "<<A as
- * B>::f::C as D>".
+ * Rust's "<type as trait>": the type without its arguments.  The type may be
+ * inside such a name: "<<A as B>::f::C as D>".
  */
 static const char *
 put_self(struct writer *w, const char *p, unsigned level)

@@ -15,18 +15,25 @@
  *	reader/		the program that reads tables of symbols: pagek-symbols
  *
  * Vocabulary
- *	module		code mapped into a target: a file, "[vdso]", or "[anon]".
- *	module table	which modules a process has where, from /proc/PID/maps: for plain return
- *			addresses.  Frames of a stack name their module (stream_sites).
- *	place		a module's file, and an address in its tables or an offset; good when
- *			the target has ended.
- *	words		function, file and line of a place, with inlines; or why not.
- *	reader		the process that reads symbols and debug information, which may be
- *			hostile: pagek-symbols.  When it dies or takes too long, the file
- *			counts as damaged, and another reader goes on.
- *	type		of the objects that a block was requested for; most frames tell none.
- *	wrapper		a function that only passes a request on: skipped from inside, shown, but
- *			not counted as a caller.
+ *	module		code mapped into a target: a file, or "[vdso]", or
+ *			"[anon]" for code made at run time.
+ *	module table	which modules a process has where, read from
+ *			/proc/PID/maps while it lives: for plain return
+ *			addresses.  Frames of a stack name their module
+ *			themselves (stream_sites).
+ *	place		a module's file, and an address in its tables or an
+ *			offset in it; still good when the target has ended.
+ *	words		function, file and line of a place, with the functions
+ *			inlined there; or why they are not known.
+ *	reader		the process that reads symbol tables and debug
+ *			information, which may be hostile: pagek-symbols.  When
+ *			it dies or takes too long, the file counts as damaged,
+ *			and another reader goes on with the rest.
+ *	type		of the objects that a block was requested for, as the
+ *			program's own names have it; most frames tell none.
+ *	wrapper		a function that only passes a request for memory on.
+ *			Frames of wrappers are skipped from inside: shown, but
+ *			not counted as callers.
  *
  * A node calls this (nodes/serve/lookup.c); a page asks its node for words.
  *
@@ -76,8 +83,9 @@ void symbol_modules_free(struct symbol_modules *);
 int symbol_modules_copy(const struct symbol_modules *, struct symbol_modules **);
 
 /*
- * Reads /proc/PID/maps; gone modules stay until others take their place.
- * -ESRCH: process or memory is gone; -EACCES, -ENOMEM: the table is unchanged.
+ * Reads /proc/PID/maps; modules that are gone stay until others take their
+ * place.  -ESRCH: the process or its memory is gone; -EACCES, -ENOMEM: the
+ * table is unchanged.
  */
 int symbol_modules_read(struct symbol_modules *, pid_t pid);
 
@@ -98,8 +106,9 @@ struct maps_line {
 };
 
 /*
- * Parses "start-end perms offset dev inode path" in place; \012 is a newline;
- * " (deleted)": unlinked.  -EBADMSG, *out untouched.
+ * Takes "start-end perms offset dev inode  path" apart in place, with \012 for
+ * a newline and " (deleted)" behind an unlinked file's path.  -EBADMSG, *out
+ * untouched.
  */
 int maps_parse(char *line, struct maps_line *out);
 
@@ -107,10 +116,10 @@ int maps_parse(char *line, struct maps_line *out);
 int maps_parse_first(char **text, struct maps_line *out);
 
 /*
- * The first mapping with code that ends behind `from`, since Linux 6.11,
- * without text of others. fd: /proc/PID/maps. [vsyscall] is only in the text.
- * -ENOENT: none; -ENOTTY: cannot be asked; -ESRCH: no memory; -ENAMETOOLONG;
- * *out untouched.
+ * Asks the kernel, since Linux 6.11, for the first mapping with code that ends
+ * behind `from`, which makes no text of the others.  fd: /proc/PID/maps; path
+ * takes its path.  [vsyscall] is only in the text.  -ENOENT: none; -ENOTTY: the
+ * kernel cannot be asked; -ESRCH: no memory; -ENAMETOOLONG; *out untouched.
  */
 int maps_next_code(int fd, uint64_t from, char path[PATH_MAX],
     struct maps_line *out);
@@ -168,9 +177,9 @@ struct symbols_opts {
 struct symbols;
 
 /*
- * The reader is a child of the thread that looks: a waitpid(-1) with
- * __WNOTHREAD elsewhere does not see it.  To free ends it; no thread may look
- * then.
+ * The reader is a child of the thread that looks, started when needed: a
+ * waitpid(-1) with __WNOTHREAD in another thread does not see it.  To free ends
+ * it; no thread may look then.
  */
 int symbols_new(struct symbols **, const struct symbols_opts *);
 void symbols_free(struct symbols *);
@@ -179,10 +188,10 @@ void symbols_free(struct symbols *);
 void symbols_stop(struct symbols *);
 
 /*
- * Looks n places up and waits for the reader, so not on a loop; for any
- * thread, one at a time.  Never fails: words say why they are not known.
- * PENDING: no memory, or readers failed too often.  DAMAGED may have a
- * function, from the symbol table.
+ * Looks n places up.  Waits for the reader, so not on a loop; any thread may
+ * call, one is served at a time.  Never fails: words say why they are not
+ * known.  PENDING: not now, for want of memory or because readers failed too
+ * often.  DAMAGED may have a function all the same, from the symbol table.
  */
 void symbols_look(struct symbols *, const struct symbol_place *, size_t n,
     struct symbol_words *);
@@ -200,10 +209,10 @@ int symbol_wrappers_new(struct symbol_wrappers **);
 void symbol_wrappers_free(struct symbol_wrappers *);
 
 /*
- * Adds fnmatch(3) patterns for short demangled names, such as
- * "zmalloc,std::*allocate*", between ',' or blanks, except the blank of
- * "operator new"; "none" empties the list.  -ENOMEM, -EINVAL (an empty
- * pattern): unchanged.
+ * Adds fnmatch(3) patterns for demangled names without arguments and template
+ * arguments, such as "zmalloc,std::*allocate*".  ',' or blanks separate them,
+ * except the blank of "operator new"; "none" empties the list.  -ENOMEM,
+ * -EINVAL for an empty pattern: the list is unchanged.
  */
 int symbol_wrappers_add(struct symbol_wrappers *, const char *patterns);
 
@@ -214,8 +223,9 @@ bool symbol_wrappers_match(const struct symbol_wrappers *,
 const char *symbol_wrappers_pattern(const struct symbol_wrappers *, size_t k);
 
 /*
- * Without return type, arguments, template arguments and clones (".cold",
- * ".constprop.0"), clipped: for patterns and narrow columns.
+ * The name without return type, arguments, template arguments and compiler's
+ * clones (".cold", ".constprop.0"), clipped: what patterns match and narrow
+ * columns show.
  */
 void symbol_short_name(const char *function, char *out, size_t cap);
 
@@ -255,14 +265,14 @@ struct symbol_told {
 struct symbol_told symbol_tells(const char *function);
 
 /*
- * The type in a demangled name with all template arguments; `alone`: no debug
- * information.  Heap; NULL: none, or no memory.
+ * The type in a demangled name that has all template arguments; `alone`: there
+ * is no debug information.  Heap; NULL: none, or no memory.
  */
 char *symbol_type_in_name(const char *function, bool alone);
 
 /*
- * A type's text in one spelling: without what a container puts around
- * elements, shortened as a function's name.  Heap; NULL: no type, or no
+ * The text of a type in one spelling: without what a container puts around its
+ * elements, and shortened as a function's name.  Heap; NULL: no type, or no
  * memory.
  */
 char *symbol_type_text(const char *text, size_t len);

@@ -145,7 +145,7 @@ exchange_packets(struct symbols *s)
 
 /*
  * Asks again if a reader dies that had answered before: an earlier file may
- * have killed it.  SYMBOL_LINE, or why not.
+ * have killed it.  SYMBOL_LINE with the answer, or why not.
  */
 static enum symbol_known
 ask_reader(struct symbols *s)

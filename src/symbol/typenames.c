@@ -1,8 +1,10 @@
 /*
- * A row tells how a library's function takes part in an allocation: it passes
- * the request on; or the request is for objects of one of its template
- * arguments, and for nothing else.  A function without a row may allocate
- * anything: no type is known behind it.
+ * Types of what is allocated, from the names of the functions that allocate.
+ *
+ * A row tells how a function of a library takes part in an allocation.  It
+ * passes the request on; or the request is for objects of one of its template
+ * arguments, and for nothing else.  A function of a library without a row may
+ * allocate anything: no type is known behind it.
  */
 #include "symbol.h"
 

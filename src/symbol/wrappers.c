@@ -1,6 +1,7 @@
 /*
- * A built-in pattern must not match another program's function that does more:
- * MyISAM's mi_open() is why mimalloc's functions are listed one by one.
+ * Functions that only pass a request for memory on.  A built-in pattern must
+ * not match another program's function that does more: MyISAM's mi_open() is
+ * why mimalloc's functions are listed one by one.
  */
 #include "symbol.h"
 

@@ -1,14 +1,14 @@
 /*
- * Rows in the order of arrival, a hash index over caller, type, kind and size,
- * and the number of sizes of each group.
+ * The table: rows in the order in which they came, a hash index over caller, type,
+ * kind and size, and the number of sizes of each group.
  *
- * The row of a block is always found anew, from its caller, type and size.
- * Hence a row is never removed, and a size that has found no row of its own
- * never gets one.
+ * The row of a block is always found anew, from its caller, type and size, so no
+ * block is remembered here.  Hence a row is never removed, and a limit that was
+ * reached stays reached: a size that has found no row of its own never gets one.
  *
- * The blocks at the peak are known without a copy: `peaks` counts moments at
- * which the bytes of all rows were highest, and a row that changes for the
- * first time after one first stores its live blocks and bytes.
+ * The blocks held at the peak are known without a copy: `peaks` counts moments at
+ * which the bytes of all rows were higher than ever before.  A row that changes for
+ * the first time after such a moment first stores its live blocks and bytes.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,12 +1,13 @@
 /*
- * dump_rows: counts by type as lines, as dump_usage_xmemory() prints them.
+ * dump_rows: counts by type as text, a line each, as dump_usage_xmemory() prints
+ * them.
  *
  *	type:num:allocated:freed:max
  *
- * A name may have colons, so a line is read from its end.  In a name %XX is
- * the byte of that code, if it is a colon, a control character, '%' or above
- * 126; other '%' are themselves. usage_dump_put() writes colons and unsafe
- * bytes so: sort -t: works.
+ * A name may have colons, so a line is read from its end.  In a name %XX is the
+ * byte of that code, if it is a colon, a control character, '%' or above 126; other
+ * '%' are themselves.  usage_dump_put() writes colons as %3A, so that sort -t: works,
+ * and so each byte that is not safe text.
  *
  * Example
  *	struct usage_dump d = { 0 };
@@ -45,9 +46,9 @@ struct usage_dump {
 typedef void (*usage_dump_bad)(void *arg, uint64_t line, const char *why);
 
 /*
- * Appends a file's rows; skips lines with an error, but keeps a last line
- * without its end.  -ENOMEM, or the error of reading; the rows before it are
- * there.
+ * Appends the rows of a file.  Lines with an error are skipped, but for a last line
+ * without its end, which is kept.  -ENOMEM, or the error of reading; the rows before
+ * it are there.
  */
 int usage_dump_read(struct usage_dump *, FILE *, usage_dump_bad, void *arg);
 void usage_dump_fini(struct usage_dump *);

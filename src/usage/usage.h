@@ -6,26 +6,30 @@
  *	dump_rows.h	reads and writes counts as text, type:num:allocated:freed:max
  *	usage_xmemory.h	the same of a program that counts its types itself
  *
- * ../nodes/keeper/counting.h counts a target's blocks, ../pagek/usage is page
- * U.
+ * ../nodes/keeper/counting.h counts a target's blocks while a page asks, ../pagek/usage
+ * is page U, ../pagek/commands/dumps/cmd_usage.c the command.
  *
  * Vocabulary
  *	row		the counts of all blocks of one caller, type and size.
  *	caller		as in a record: a return address, a site, or 0.
  *	group		the rows of one caller and type.
- *	rounded		a row of several sizes: up to its size, a power of two, and above
- *			half of it.  A group has at most USAGE_SIZES rows of one size, so
- *			sums and histograms by powers of two are exact.
- *	(other)		rounded rows of all callers and types without a row.
+ *	rounded		a row of several sizes: up to its size, a power of two, and
+ *			above half of it.  A group has at most USAGE_SIZES rows of one
+ *			size; its other sizes are in rounded rows.  So all sums and
+ *			histograms of sizes by powers of two are exact.
+ *	(other)		rounded rows of all callers and types that the table has no
+ *			room for.
  *	unknown		the row of frees of blocks that were not listed.
- *	brief		freed within USAGE_CYCLE_MS, and not by realloc().
+ *	brief		a block that was freed within USAGE_CYCLE_MS, and not by
+ *			realloc().
  *	most		the most blocks of a row held at once.
  *	held then	when the bytes of all rows were highest, the first time.
- *	asker		a viewer with a maximum of its own for each row, since its last reading.
+ *	asker		a viewer that has a maximum of its own for each row: since its
+ *			last reading.
  *
- * Counts begin at 0; blocks in the list then are held, but not allocated.
- * Counts of a list that logs a sample are those of the sample:
- * blklist_weight().
+ * Counts begin at 0.  Blocks that the list holds when counting begins are held,
+ * but do not count as allocated.  Counts of a list that logs a sample are those of
+ * the sample: see blklist_weight().
  *
  * Example
  *	struct usage *u;
@@ -96,17 +100,17 @@ int usage_new(struct usage **, uint32_t rows);
 void usage_free(struct usage *);
 
 /*
- * Counts the list's blocks, calling beat(arg), unless NULL, after each
- * thousand or so, then all its events (blklist_watch()), until usage_leave().
- * -EBUSY.
+ * Counts the blocks of the list, calling beat(arg), unless NULL, after each
+ * thousand or so, and from then on all that happens to it (blklist_watch()), until
+ * usage_leave().  -EBUSY.
  */
 int usage_watch(struct usage *, struct blklist *, void (*beat)(void *),
     void *arg);
 void usage_leave(struct usage *);
 
 /*
- * Without a list. ms: low bits of the target's clock.  A free names what its
- * allocation named.
+ * Without a list, by the block's caller, type and size.  ms: when, low bits of the
+ * target's clock.  A free must name what its allocation named.
  */
 void usage_held(struct usage *, const struct blk *);
 void usage_alloc(struct usage *, const struct blk *, uint32_t ms);
@@ -118,8 +122,8 @@ void usage_sums(const struct usage *, int64_t now_ms, struct usage_totals *);
 /* Rows that have counted something. */
 size_t usage_rows(const struct usage *);
 /*
- * Up to max rows; *from is 0 at first.  Rows keep their order, new ones come
- * last.  Their number; 0: no more.
+ * Up to max of these rows; *from is 0 at first, then as the last call has left
+ * it.  Rows keep their order, new ones come last.  Returns how many; 0: no more.
  */
 size_t usage_read(struct usage *, size_t *from, unsigned asker,
     struct usage_row *, size_t max);
@@ -131,8 +135,8 @@ void usage_unask(struct usage *, unsigned asker);
 size_t usage_memory(const struct usage *);
 
 /*
- * As bytes: struct usage_row's twelve u64, little-endian, then type and kind.
- * get: -EINVAL, unknown kind.
+ * A row as bytes: the twelve numbers in the order of struct usage_row, u64 each and
+ * little-endian, then type and kind.  get: -EINVAL for an unknown kind.
  */
 #define USAGE_ROW_SIZE 98
 void usage_row_put(uint8_t out[USAGE_ROW_SIZE], const struct usage_row *);

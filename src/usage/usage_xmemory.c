@@ -3,9 +3,12 @@
  * the sum over all threads when the level differs by a grain from what it has
  * added; so the sum is never wrong by more than a grain a thread.
  *
- * The most of a row is bounded twice: by the sum of the threads' own maxima,
- * and by the highest sum plus a grain a thread.  The lesser one is printed.
- * With one thread the first is exact.
+ * A thread counts in levels of its own and takes no lock.  It adds a level to the
+ * sum over all threads when the level differs by a grain from what it has added
+ * before; so the sum is never wrong by more than a grain a thread.  The most of
+ * a row is therefore bounded twice: by the sum of the threads' own maxima, and by
+ * the highest sum plus a grain a thread.  The lesser one is printed.  With one
+ * thread the first is exact.
  *
  * The levels of a thread that has ended go on in the next one that begins.
  *

@@ -3,11 +3,13 @@
  * holds.
  *
  * Vocabulary
- *	row		the counts of a type name and a number: char and char[12] are two.
+ *	row		the counts of a type name and a number: arrays of 12 char
+ *			are a row, single ones another.
  *	allocd, freed	objects of a row; an array is one object.
  *	in use		allocated and not freed: never printed below 0.
- *	max		the most objects in use at once, since the start or the last reset.
- *	cell		the row of a call site, looked up once.
+ *	max		the most objects of a row in use at once, since the start
+ *			or the last reset of the row.
+ *	cell		which row a call site counts in, looked up once.
  *	(other)		the row of all that finds no place in the table.
  *
  * Example
@@ -39,14 +41,14 @@ extern "C" {
 #endif
 
 /*
- * Counts an object, an array of num elements.  The name is copied and compared
- * as text; NULL is "(null)".  Its bytes are not in totals_usage_xmemory(): its
- * size is not known.
+ * Counts one object: an array of num elements of that type.  The name is copied
+ * and compared as text; NULL counts as "(null)".  The object's size is not known,
+ * so it is missing from the bytes of totals_usage_xmemory().
  */
 void alloc_usage_xmemory(const char *type_name, int num);
 /*
- * The reverse.  A type never allocated gets a row; with PAGEK_USAGE_STRICT=1
- * in the environment the program is aborted with its name.
+ * The reverse.  A type that was never allocated gets a row of its own; with
+ * PAGEK_USAGE_STRICT=1 in the environment the program is aborted with its name.
  */
 void free_usage_xmemory(const char *type_name, int num);
 
@@ -54,12 +56,15 @@ void free_usage_xmemory(const char *type_name, int num);
 void reset_max_usage_xmemory(const char *type_name, int num);
 
 /*
- * A line for each row, in order of first use: name:num:allocd:freed:max;
- * control characters as %0A.
+ * One line for each row, in the order of first use: name:num:allocd:freed:max.
+ * Control characters in a name are printed as %0A and the like.
  */
 void dump_usage_xmemory(FILE *);
 
-/* Of all rows: objects:allocd:freed:now:max and bytes:allocd:freed:now:max. */
+/*
+ * Two lines, of all rows: objects:allocd:freed:now:max and
+ * bytes:allocd:freed:now:max.
+ */
 void totals_usage_xmemory(FILE *);
 
 /* The static one of a call site. */
@@ -258,8 +263,8 @@ usage_xmemory_free(struct usage_xmemory_cell *cell, size_t size, int64_t num,
 	}())
 
 /*
- * For templates, where an argument's text is only a parameter: the type's
- * demangled name.
+ * For templates, where the text of an argument is only its parameter's name: the
+ * name is that of the type, demangled.
  *
  *	T *p = usage_xmemory_of<T>::alloc(n);
  *	usage_xmemory_of<T>::free(p, n);

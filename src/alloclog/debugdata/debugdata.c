@@ -1,9 +1,13 @@
 /*
- * When the collection (PAGEK_DEBUGDATA) is on, `real` points to the functions
- * of this file, which call the next function and record the event.  So the
- * hooks do not change, and cost no more when it is off.  The caller of an
- * event is the innermost return address neither in this library nor in a C++
- * operator.
+ * Memory debug data of a program that is not linked with them: the core of
+ * src/mdd/target, with PAGEK_DEBUGDATA in the environment.
+ *
+ * When the collection is on, `real` points to the functions of this file.  They
+ * call the next function and record the event.  So the hooks do not change, and
+ * cost no more when it is off.
+ *
+ * The caller of an event is the innermost return address that is neither in this
+ * library nor in a C++ operator.
  */
 #include <errno.h>
 #include <signal.h>
@@ -136,11 +140,11 @@ function_of(const struct debugdata_stack *s, enum mdd_function plain)
 }
 
 /*
- * A stream that begins or is armed late gets the blocks of the table: they are
- * told.  The first event of a thread that meets the new arming takes the
- * table's next number, `until`: blocks below are told, events from it on are
- * logged by the hooks.  One thread tells, in portions, between its own events,
- * while all others wait at the gate.
+ * A stream that begins late, or is armed late, gets the blocks of the table as
+ * records: they are told.  The first event of a thread that meets the new arming
+ * takes the table's next number, `until`: blocks with lower numbers are told,
+ * events from that number on are logged by the hooks.  One thread tells, in
+ * portions, between its own events, while all others wait at the gate.
  */
 #define TELL_HOLD_MS 2		/* of a portion: the other threads wait no longer */
 #define TELL_MS 50		/* of all portions of one event */
@@ -196,9 +200,9 @@ debugdata_rejoined(void)
 }
 
 /*
- * Meets an arming, before the event has a number: logged events have numbers
- * from `until` on.  Gives up after TELL_TURNS, for a handler may have
- * interrupted the thread that sets `until`.
+ * Meets an arming.  Call it before the event has a number: then events that are
+ * logged have numbers from `until` on.  It gives up after TELL_TURNS, for a signal
+ * handler may have interrupted the thread that sets `until`.
  */
 static NOINLINE void
 tell_meet(uint64_t arming, bool forked)
@@ -222,8 +226,8 @@ tell_meet(uint64_t arming, bool forked)
 }
 
 /*
- * The hooks look after a number of events, which a less busy thread may take
- * long to make.
+ * The hooks look after a number of events, which a thread may take long to make once
+ * it is less busy.
  */
 static void
 look_for_keeper(void)
@@ -261,8 +265,8 @@ tell_is_late(void)
 }
 
 /*
- * The hook around this event began before the arming, and logs nothing.
- * Others are marked in their producer, or at the gate.
+ * True if the hook around this event began before the arming, and so logs nothing.
+ * Other hooks are marked in their producer, or at the gate.
  */
 static inline bool
 tell_unlogged(void)
@@ -409,8 +413,8 @@ tell_pause(unsigned ms)
 }
 
 /*
- * For TELL_MS, signals blocked, for a handler may allocate.  In the pauses
- * other threads run, and the keeper drains.
+ * Tells portions for TELL_MS.  Signals are blocked, because a handler may allocate.
+ * In the pauses the other threads run, and the keeper drains the ring.
  */
 static void
 tell_all(struct producer *p)
@@ -479,8 +483,9 @@ begin_event(struct debugdata_stack *s, uintptr_t frame)
 }
 
 /*
- * The table gets the block before the hook is asked.  A block from before the
- * arming is told later; a newer one that its hook does not log is logged here.
+ * The table gets the block before it is asked whether the hook logs it.  A block
+ * from before the arming is told later; a newer one that its hook does not log is
+ * logged here.
  */
 static void
 record_alloc(void *ptr, size_t size, size_t actual, struct debugdata_stack *s,

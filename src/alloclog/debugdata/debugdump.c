@@ -7,12 +7,12 @@
  *			unless the program handles it.
  * PAGEK_DUMP_DIR	another folder
  *
- * A process with a seccomp filter writes none, for system calls might kill it;
- * that is reported before the filter is set.
+ * A process with a seccomp filter writes none, for the system calls might kill it.
+ * That is reported before the filter is set.
  *
- * The data are copied while all shards are locked, and written after that, by
- * system calls only, because a signal handler may write a dump;
- * mdd/dump/write.c uses stdio.
+ * The data are copied while all shards are locked, and written after that.
+ * mdd/dump/write.c writes the same format with stdio; this file makes system calls
+ * only, because a signal handler may write a dump.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -108,9 +108,9 @@ static const struct keeper_area area_while_opening = { .armed = RING_ARMED };
 static const struct keeper_area area_of_nobody = { .armed = RING_ARMED };
 
 /*
- * Opens the fast path unless there is a bootstrap block or a fork; one that
- * begins meanwhile replaces the area that the exchange expects.  One caller at
- * a time.
+ * Opens the fast path unless there is a bootstrap block or a fork.  If one
+ * begins meanwhile, it replaces the area that the exchange expects, which then
+ * fails.  One caller at a time.
  */
 static void
 gate_open_fast_path(struct produce_gate *gate, const struct keeper_area *keeper)
@@ -240,8 +240,8 @@ replace_mapping(void *addr, size_t size, int prot)
 }
 
 /*
- * Memory without access stays so, by mmap(2): a filter may kill for another
- * call.  Areas beyond PRODUCE_ERAS are not remembered.
+ * Memory without access stays without it, by mmap(2): a filter may kill for
+ * another call.  Areas beyond PRODUCE_ERAS are not remembered.
  */
 static void
 replace_area(struct ring_area *area, bool over)
@@ -316,8 +316,8 @@ produce_orphan(void)
 }
 
 /*
- * The last line begins the era.  The gate comes first: the free of a block of
- * the new era must not find it shut.
+ * The last line begins the era.  The gate comes first: the free of a block
+ * logged in the new era must not find it shut.
  */
 static void
 era_begin(struct shared *sh, struct ring_area *area,
@@ -375,9 +375,9 @@ produce_attach(struct ring_area *area, const struct keeper_area *keeper,
 }
 
 /*
- * No event begins here any more.  A stopped keeper sees another's area.  The
- * heads stay: by them handlers know of events under way.  Without access no
- * memory would be returned.
+ * No event begins here any more.  A keeper that was only stopped sees another's
+ * area.  The heads stay: by them handlers know of events under way.  Without
+ * access no memory would be returned.
  */
 static void
 area_end(struct ring_area *area)

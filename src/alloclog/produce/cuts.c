@@ -1,14 +1,15 @@
 /*
- * Cuts of the program's mappings at page borders, which the keeper asks for
- * (ring.h): madvise(2), some calls at each look at a tail, by any thread.
+ * Cuts of the program's mappings at page borders, which the keeper asks for to
+ * count references (ring.h): madvise(2) alone, some calls at each look at a tail,
+ * by whichever thread looks.
  *
- * Advice on access means little for anonymous memory, and the keeper asks for
- * no other; but a range may be another mapping's by now, which then reads
- * ahead or not until the cuts are undone.  So a request is carried out at once
- * or not at all, and cuts are remembered: a forked child and a new keeper's
- * target take them back at their first look.  Only a request for a descriptor
- * may wait: it names no range, and its keeper repeats it, so one that is not
- * wanted becomes late.
+ * Advice on access means little for anonymous memory, and the keeper asks for no
+ * other; but the range may be another mapping's by now, which then reads its file
+ * ahead or not until the cuts are undone.  So a request is carried out at once or
+ * not at all, and what has been cut is remembered: a forked child and the target of
+ * a new keeper take the advice back at their first look.  Only a request for a
+ * descriptor may wait, because it names no range: its keeper asks for it again and
+ * again, so one that is killed or wants it no more lets it become late.
  *
  * Known limits
  *	A forked child keeps the borders, because the kernel does not merge what
@@ -95,8 +96,8 @@ undo_all(unsigned *calls)
 }
 
 /*
- * An address that a processor holds sets no accessed bit.  Unmapping a long
- * range makes all processors forget the process's.
+ * An address that a processor holds sets no accessed bit.  The kernel makes all
+ * processors forget the process's addresses when it unmaps a long range.
  */
 static void
 flush_tlb(void)
@@ -197,8 +198,8 @@ is_asked(const struct joined *j)
 }
 
 /*
- * Answers the request after its last cut.  One that is late, or whose keeper
- * has no heartbeat, only undoes cuts.
+ * Makes some of the cuts; answers the request after the last one.  A request that is
+ * late, or whose keeper has no heartbeat any more, only undoes cuts.
  */
 static void
 carry_out(const struct joined *j)

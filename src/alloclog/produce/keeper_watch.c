@@ -1,14 +1,14 @@
 /*
- * The keeper's millisecond is kept with the time when it was first seen: a
- * namespace may shift our clock.
+ * The keeper's millisecond is not compared with our clock, which a namespace
+ * may shift, but kept with the time at which it was first seen.
  */
 #include "keeper_watch.h"
 #include "rings.h"
 
 #define BEHIND_MS 1000		/* threads read the clock no further apart than this */
 /*
- * The first look may have begun before the call, the third is two seconds
- * after it: programs give up privileges before they install a filter.
+ * The first look may have begun before the call, the third is two seconds after
+ * it: programs give up privileges some time before they install a filter.
  */
 #define LOCK_LOOKS 3
 

@@ -2,11 +2,12 @@
  * keeper_watch: notices that the keeper is gone and calls for another.
  * Private to the target side.
  *
- * A producer checks when it reads the tail of its ring (sooner in a thread
- * that logs little), finds it full, opens one, logs a sample or forks; and, if
- * the keeper has left, at each stride.  A check reads the clock without a
- * system call, else there are none.  Nothing is done unless the keeper has
- * seen no sandbox (enum ring_sandbox).
+ * A producer checks when it does more than log: when it reads the tail of its
+ * ring (sooner in a thread that logs little), finds it full, opens one, logs a
+ * sample or forks; and, if the keeper has left, at each stride of allocated
+ * bytes.  A check reads the clock without a system call; without such a clock
+ * there are none.  Nothing is done unless the keeper has seen that the target
+ * is not sandboxed (enum ring_sandbox).
  *
  * Known limits
  *	A privileged target can install a seccomp filter without a call that
@@ -32,14 +33,14 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * Called when the keeper is gone, by one thread at a time without an event in
- * flight, once in KEEPER_WATCH_PAUSE_MS.  Set once; NULL: none.
+ * Called when the keeper is gone, by one thread at a time that has no event in
+ * flight, at most once in KEEPER_WATCH_PAUSE_MS.  Set once; NULL: none.
  */
 #define KEEPER_WATCH_PAUSE_MS 1000
 extern void (*_Atomic keeper_watch_callback)(void);
 /*
- * Called when the keeper wants a struct ring_writes: RING_CUT_WRITES or
- * RING_CUT_GUARD.  Set once; NULL: none.
+ * Called when the keeper wants a struct ring_writes: of RING_CUT_WRITES or
+ * RING_CUT_GUARD.  Set once; NULL: it gets none.
  */
 extern void (*_Atomic keeper_watch_give)(uint32_t);
 
@@ -47,21 +48,22 @@ extern void (*_Atomic keeper_watch_give)(uint32_t);
 void keeper_watch_sandbox(void);
 
 /*
- * A forked child may say hello: its parent's keeper has seen no sandbox, and
- * has looked often enough since keeper_watch_sandbox().  Then its children may
- * too.
+ * True when a forked child may say hello: its parent's keeper has seen no
+ * sandbox, and has looked often enough since keeper_watch_sandbox().  Then its
+ * own children may too.
  */
 bool keeper_watch_child_may_join(void);
 
 /*
- * The library may make system calls: no seccomp filter is known that might
- * kill for them.
+ * True if the library may make system calls of its own: no seccomp filter is
+ * known that might kill for them.
  */
 bool keeper_watch_allows_calls(void);
 
 /*
- * A system call that the program does not make may have it killed.  Needs no
- * keeper: without one, a process without prctl(2) counts as free.
+ * True if a system call that the program itself does not make may have it killed.
+ * Unlike the one above it needs no keeper: without one, a process that has not
+ * called prctl(2) for it counts as free.
  */
 bool keeper_watch_locked(void);
 

@@ -42,8 +42,8 @@ common_stalled(struct shared *sh, int64_t fill)
 }
 
 /*
- * Claims `need` slots.  A claimed slot that is not yet valid is in flight on
- * every shard.  False: dropped, counted.
+ * Claims `need` slots after it has found room.  A claimed slot that is not yet
+ * valid is in flight on every shard.  False: dropped, counted.
  */
 static bool
 common_claim(const struct joined *j, uint64_t need, uint64_t *claim)

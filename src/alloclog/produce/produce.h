@@ -1,6 +1,7 @@
 /*
- * produce: how a thread of the target puts records into a ring.  Private to
- * the target side; free of malloc, stdio and locks, for linked tests.
+ * produce: how a thread of the target puts its records into a ring.  Private to
+ * the target side; free of malloc, stdio and locks, so that linked tests can
+ * drive it.
  *
  *	produce.c	the slow path, which writes where rings.c has found room; the
  *			common ring (threads without a ring, handlers); control records
@@ -14,11 +15,14 @@
  *
  * Vocabulary
  *	producer	a thread's state for logging, in memory that fork wipes
- *			(MADV_WIPEONFORK): a child's first event finds zeros and attaches.
- *	era		the time from one hello of a process to the next: two areas, and
- *			tickets from 0.  An event ends in its era, or nowhere.
- *	tickets		REC_SHARDS counters in memory that a fork copies: their values in the
- *			child separate its inheritance from what its parent does later.
+ *			(MADV_WIPEONFORK): a child's first event finds zeros and
+ *			attaches.
+ *	era		the time from one hello of a process to the next: two
+ *			areas, and tickets that begin at 0.  An event ends in the
+ *			era in which it began, or nowhere.
+ *	tickets		REC_SHARDS counters in private memory that a fork copies:
+ *			their values in the child separate what it inherited from
+ *			what its parent does later.
  *	orphan		a forked child whose parent's areas are still mapped.
  *	gate		the word that an event reads first: log at all?  A fork
  *			shuts it: events wait.
@@ -130,9 +134,9 @@ void produce_bootstrap_block(void);
 void produce_bootstrap_freed(void);
 
 /*
- * NULL before it attaches.  While it is shut, later events do not take the
- * fast path.  One thread at a time. produce_open_gate() opens the fast path
- * only if the gate is open.
+ * This process's gate; NULL before it attaches.  While it is shut, later events
+ * do not take the fast path.  One thread at a time.  produce_open_gate() opens
+ * the fast path only if the gate is no longer shut.
  */
 struct produce_gate *produce_own_gate(void);
 void produce_shut_gate(struct produce_gate *, uint32_t word);
@@ -151,8 +155,9 @@ void produce_disable(void);
 
 /*
  * All zeros: has no rings.  An event only reads it, but for last_alloc:
- * whatever a handler does to it (fork, a child's first event, a change of
- * rings), the event ends in its ring.
+ * whatever a handler that interrupts the event does to it (fork, a child's
+ * first event, a change of rings), the event ends in the ring that it began
+ * with.
  */
 struct producer {
 	_Alignas(64) struct rec *recs;
@@ -190,8 +195,8 @@ struct ticket {
 };
 
 /*
- * Eras with address space and tickets.  An event that lasts longer leaves a
- * senseless record.
+ * Eras with address space and tickets of their own.  An event that lasts longer
+ * leaves a record that the keeper finds senseless.
  */
 #define PRODUCE_ERAS 4
 
@@ -199,29 +204,29 @@ struct ticket {
 void *produce_wiped(size_t size);
 
 /*
- * This era's REC_SHARDS tickets: private memory, which a forked child
- * inherits.  NULL: no memory.
+ * The REC_SHARDS tickets of this era: private memory, which a forked child inherits.
+ * NULL: no memory.
  */
 struct ticket *produce_tickets_now(void);
 
 /*
- * Attaches to two areas that the caller keeps mapped; `stream`: the keeper's
- * id.  Once per process, and once in a forked child.  Fails
- * (produce_attached()) without MADV_WIPEONFORK: a bare clone would write into
- * its parent's rings.
+ * Attaches to two areas that the caller has mapped and keeps mapped.  `stream`
+ * is the keeper's id.  Once per process, and once in a forked child.  Fails
+ * (see produce_attached()) if the kernel has no MADV_WIPEONFORK, without which
+ * a bare clone would write into its parent's rings.
  */
 void produce_attach(struct ring_area *, const struct keeper_area *,
     uint64_t stream);
 
 /*
- * Begins the next era: the areas are another keeper's.  One thread at a time,
- * signals blocked; others change with their next event (produce_leave_era()).
- * False: nothing has changed.
+ * Begins the next era: the old keeper is gone, and the areas are another's.  By
+ * one thread at a time, signals blocked; the others change with their next
+ * event (produce_leave_era()).  False: nothing has changed.
  *
- * The old keeper's area is replaced by zeros first, so no event begins there.
- * Then stacks and modules are copied, for an event may have a number already;
- * then the new era becomes visible.  The old ring area stays mapped for events
- * under way.
+ * The old keeper's area is first replaced by zeros: no event begins in the old
+ * era any more.  Then stacks and modules are copied, for an event may have a
+ * number already; then the new era becomes visible.  The old ring area stays
+ * mapped for events under way.
  */
 bool produce_rejoin(struct ring_area *, const struct keeper_area *,
     uint64_t stream);
@@ -230,10 +235,11 @@ bool produce_rejoin(struct ring_area *, const struct keeper_area *,
 void *produce_rejoin_address(void);
 
 /*
- * For the first area: over that of an ancestor's ancestor, so that processes
- * which fork each other do not take 84 MiB each; not over the parent's, see
- * produce_orphan().  Each address once. *bare: no event can be under way in a
- * larger ring there: produce_open_area() will do.
+ * The same for the first area: over an area of an ancestor's ancestor, so that
+ * processes which fork each other in a row do not take 84 MiB each.  Not over
+ * the parent's, see produce_orphan().  Each address is returned once.  *bare:
+ * no event can be under way in a larger ring there, so produce_open_area() will
+ * do.
  */
 void *produce_attach_address(bool *bare);
 
@@ -244,22 +250,23 @@ bool produce_was_parents(uintptr_t addr);
 void produce_set_mapped_over(struct ring_area *, bool over);
 
 /*
- * Gives access to a new area, except larger rings, which get it when taken:
- * otherwise mlockall(2) would fill all 84 MiB.  False: failed for another
- * reason than memory.
+ * Gives access to a new area mapped without any, except to rings larger than a
+ * thread's first, which get it when taken: otherwise mlockall(2) would fill all
+ * 84 MiB.  False: it failed for another reason than memory.
  */
 bool produce_open_area(struct ring_area *);
 
 /*
- * Gives access to all larger rings of this and later areas: a coming seccomp
- * filter may kill for mprotect(2).
+ * Gives access to all larger rings of this and later areas: a seccomp filter
+ * that is about to be installed may kill for mprotect(2).
  */
 void produce_open_large_rings(void);
 
 /*
  * In a forked child: replaces the parent's areas by memory that nobody reads,
- * where an interrupted event may write.  Else, or twice, nothing.  A child
- * that does not attach calls it early.
+ * because an interrupted event may still write there.  Does nothing elsewhere
+ * or the second time.  A child that does not attach calls it as early as
+ * possible.
  */
 void produce_orphan(void);
 
@@ -269,7 +276,10 @@ void produce_lost(void);
 /* False before produce_attach() and in a forked child that has not attached. */
 bool produce_attached(void);
 
-/* The program has called exit(3): it does not end by an exec. */
+/*
+ * Tells the keeper that the program has called exit(3): it does not end by an
+ * exec.
+ */
 void produce_exited(void);
 
 /* The id of the stream; in an unattached child its parent's; 0 none. */
@@ -292,8 +302,8 @@ bool produce_image(uint64_t *);
 uint64_t produce_sample_wanted(void);
 
 /*
- * Takes a free ring for `p`, the caller's on a wiped page, and logs
- * REC_CTL_THREAD; without one p uses the common ring.
+ * Takes a free ring for `p` and logs REC_CTL_THREAD; without one p's events use
+ * the common ring.  p is the caller's, on a page that fork wipes.
  */
 void produce_open(struct producer *p, uint32_t tid);
 
@@ -310,10 +320,12 @@ bool produce_leave_era(struct producer *p);
 void produce_check_keeper(const struct producer *p);
 
 /*
- * True when p has a ring and its keeper is armed.  An event reads the
- * millisecond later than `armed`, so they may be of two armings.  The keeper
- * arms, then publishes a new millisecond: a thread that has read it finds the
- * target armed, and so does the one that frees the block.
+ * True when p has a ring and its keeper is armed.
+ *
+ * An event reads the millisecond later than `armed`, so they may be of
+ * different armings.  The keeper arms first and then publishes a new
+ * millisecond: a thread that has read that one finds the target armed, and so
+ * does the one that frees the block.
  */
 static inline bool
 produce_armed(const struct producer *p)
@@ -339,12 +351,15 @@ struct produce_told {
 /* The number of records for which p's ring has room. */
 uint32_t produce_room(const struct producer *p);
 /*
- * Logs a told block; the ring needs room for a record. holds() is called after
- * the ticket; false: the record is void.
+ * Logs a told block; the ring needs room for one record.  holds() is called after
+ * the ticket is drawn; if it returns false, the record is void.
  */
 void produce_tell(struct producer *p, const struct produce_told *,
     bool (*holds)(const void *arg), const void *arg);
-/* Gives a thread without a ring an index, and logs it.  The index; 0: none. */
+/*
+ * Gives a thread without a ring an index, and logs it with a record.  Returns the
+ * index; 0: none.
+ */
 uint16_t produce_told_thread(struct producer *p, uint32_t tid,
     const char name[16]);
 
@@ -374,8 +389,8 @@ produce_ms(const struct keeper_area *keeper)
 }
 
 /*
- * Marks p's ring in flight with `word`; NULL: none, or p is interrupted in an
- * event.  Pointers to records and tickets are read between this and
+ * Marks p's ring in flight with `word`; NULL when p has none or is interrupted
+ * in an event.  Pointers to records and tickets are read between this and
  * produce_is_unchanged().
  *
  * A handler that interrupts an event in flight keeps off its ring.  One before
@@ -422,8 +437,9 @@ produce_leave(struct ring_head *ring, uint64_t head)
 }
 
 /*
- * Acquire and release: a process that sees a later ticket of the shard sees
- * this thread's in-flight word, by which the keeper judges lost tickets.
+ * Draws the next ticket of a shard.  Acquire and release: a process that sees a
+ * later ticket of the shard published sees this thread's in-flight word, by
+ * which the keeper judges lost tickets.
  *
  * With one thread the lock prefix is left out: the instruction is atomic for
  * signal handlers, x86 keeps stores in order, and a locked one would wait for
@@ -474,11 +490,13 @@ struct produce_event {
 #endif
 
 /*
- * Inlined in each hook, calls nothing; false: produce_slow() is left to do.
- * more: other words to check, by or. pairs: a free that may make a pair: finds
- * e->alloc too.
+ * The steps are inlined in each hook and call nothing; if this returns false,
+ * produce_slow() is left to do.
  *
- * Places are computed before the ring is known to be still p's, so their
+ * more	other words to check, by or.
+ * pairs	a free that may make a pair: finds e->alloc too.
+ *
+ * Places are computed before the ring is known to be still p's, so that their
  * inputs need no registers later: a free without a stack saves none (6
  * instructions).  The empty asm keeps each step in place.
  */
@@ -525,12 +543,12 @@ produce_begin(const struct producer *p, struct produce_event *e, uint64_t addr,
 
 /*
  * Instead of produce_end(): turns the allocation of this free into a pair, if
- * it is near and no other event of its shard and no heartbeat came between.
- * last_alloc only says which of the last RING_PAIRS records to look at; it may
- * be old, wiped by a fork, or of another ring.  The record itself decides,
- * except for produce_pairs_from().
+ * it is near and no other event of its shard and no heartbeat came between:
+ * then no thread had an event at this address.  last_alloc only says which of
+ * the last RING_PAIRS records to look at; it may be old, wiped by a fork, or of
+ * another ring.  The record itself decides, except for produce_pairs_from().
  *
- * The keeper may have read the record; it looks again, see reader.h.
+ * The keeper may have read the record already; it looks again, see reader.h.
  */
 static inline __attribute__((always_inline)) bool
 produce_pair(const struct produce_event *e, uint64_t addr, unsigned type)
@@ -553,8 +571,8 @@ produce_pair(const struct produce_event *e, uint64_t addr, unsigned type)
 }
 
 /*
- * Before produce_end(): a free may make a pair of a small allocation.  Of
- * others it looks at the record behind, or it would find it once in 256 times.
+ * Before produce_end(): a free may make a pair of a small allocation.  Of another it
+ * looks at the record behind it, or it would find it once in 256 times.
  */
 static inline void
 produce_note_alloc(struct producer *p, const struct produce_event *e,
@@ -690,8 +708,8 @@ void produce_region(struct producer *p, unsigned control, uint64_t addr,
     uint64_t size, uint64_t w2, uint64_t w3);
 
 /*
- * Undoes cuts in a range: mremap(2) refuses several mappings.  False: there
- * were none.  Keeps errno.
+ * Undoes the cuts in a range of the program's memory: mremap(2) refuses one with
+ * several mappings.  False: there were none.  Keeps errno.
  */
 bool produce_undo_cuts(const void *at, size_t len);
 
@@ -707,9 +725,10 @@ struct region {
 };
 
 /*
- * Begins a region and ends those that it overlaps, even without a keeper. p as
- * in produce_control(); `tell`: there is a keeper.  With a full table a
- * region's blocks are listed, its free space is not.
+ * Begins a region and ends those that it overlaps; it enters the table even
+ * without a keeper.  p as in produce_control(); `tell`: there is a keeper.
+ * When the table is full the blocks of a new region are listed, its free space
+ * is not.
  */
 void regions_begin(struct producer *p, bool tell, const struct region *);
 /* Ends the region that begins at `base`, if any. */

@@ -1,9 +1,10 @@
 /*
- * Ordinary memory, which a forked child reports to its own keeper.  The thread
- * that sets an entry's number to BUSY writes it; a reader reads the number
- * before and after.  An end is reported even if its begin was not: another
- * thread may be about to, and the keeper matches them by number.  A fork while
- * an entry is written leaves it out of the child's table for good.
+ * The table of regions: ordinary memory, which a forked child reports to its
+ * own keeper.  The thread that sets an entry's number to BUSY writes it; a
+ * reader reads the number before and after.  An end is reported even if its
+ * begin was not: another thread may be about to, and the keeper matches them by
+ * number.  A fork while another thread writes an entry leaves that entry out of
+ * the child's table for good.
  */
 #include "produce.h"
 

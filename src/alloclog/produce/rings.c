@@ -154,8 +154,8 @@ has_access(struct ring_area *area, unsigned i)
 }
 
 /*
- * A free ring of that size, or NULL.  A second ring must be drained: it
- * follows the first, and no ring of its last owner's.
+ * A free ring of that size, or NULL.  A second ring must be drained: it will
+ * follow the first, and no ring of its last owner's.
  */
 static struct ring_head *
 ring_claim(const struct joined *j, uint32_t capacity, uint32_t tid,
@@ -417,8 +417,8 @@ change_ring(const struct joined *j, struct producer *p, struct ring_head *from)
 }
 
 /*
- * Returns the large ring's pages.  The thread is in flight in the small one,
- * so handlers do not change rings, but an interrupted event may be in the
+ * Returns the pages of the large ring.  The thread is in flight in the small
+ * one, so handlers do not change rings, but an interrupted event may be in the
  * large one.
  */
 static void
@@ -504,10 +504,10 @@ keeper_gone(const struct keeper_area *keeper)
 }
 
 /*
- * Sleeps until the tail has reached `wanted`.  False: the keeper's state
+ * Sleeps until the tail has reached `wanted`.  False when the keeper's state
  * forbids it or its heartbeat has stood for RING_STALL_MS.  The count of
  * waiters rises before the tail is read, and the keeper reads it after moving
- * the tail: one sees the other.
+ * the tail: one of them sees the other.
  */
 static bool
 wait_for_tail(const struct keeper_area *keeper, struct ring_head *ring,

@@ -1,10 +1,11 @@
 /*
- * rings: a thread's rings, what happens when one is full, and the bell.
+ * rings: the rings of a thread, what happens when one is full, and the bell.
  * Private to this room.
  *
  * Vocabulary
  *	small	the ring that a thread takes when it begins.
- *	large	its second ring, taken when the small one is too small.
+ *	large	its second ring, taken when the keeper leaves more undrained
+ *		than the small one holds.
  *	calm	for CALM_MS the small ring would have been enough.
  *
  * A thread changes rings between two events and keeps both until it ends: an
@@ -91,8 +92,8 @@ enum room {
 enum room rings_find_room(const struct claim *, struct producer *);
 
 /*
- * Waits until the tail has reached `wanted`. *stalled: in vain; wait again
- * when half is drained.
+ * Waits until the tail has reached `wanted`.  *stalled: in vain; do not wait
+ * again until half of the ring is drained.
  */
 bool rings_wait(const struct joined *, struct ring_head *,
     const struct ring_tail *, uint64_t wanted, bool *stalled);

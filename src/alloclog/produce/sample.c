@@ -1,10 +1,12 @@
 /*
- * A row of tables, each eight times as large as the one before and mapped when
- * that has no room; a block has one line of eight places in each.  So nothing
- * moves, a look-up is a few cache lines, and a few hundred samples need one
- * small table.  Lines fill unevenly: when a quarter of all is used, some block
- * finds its line full in each of four tables; the last table, as large as the
- * one before it, takes those and spreads them by other bits.
+ * The set is a row of tables, each eight times as large as the one before and
+ * mapped when that has no room; a block has one line of eight places in each.
+ * So nothing moves, a look-up is a few cache lines, and a few hundred samples
+ * need one small table.
+ *
+ * Lines fill unevenly: when a quarter of all is used, some block finds its line
+ * full in each of four tables.  The last table, as large as the one before it,
+ * takes those and spreads them by other bits.
  */
 #include <sys/mman.h>
 

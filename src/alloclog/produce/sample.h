@@ -4,15 +4,18 @@
  *
  * Vocabulary
  *	period		mean bytes between two samples.
- *	countdown	bytes that a thread may allocate before the next sample, exponentially
- *			distributed: a block of s bytes is sampled with the probability
- *			1 - exp(-s / period).
- *	stride		the part of a countdown after which a thread checks that this is still
- *			its process, and its keeper.
- *	filter		counts for some thousand hashes of addresses.  0: no sampled and no
- *			bootstrap block lies there, which is all that most frees read.
+ *	countdown	bytes that a thread may allocate before the next sample:
+ *			drawn from the exponential distribution, so that every
+ *			byte is equally likely to be met.  A block of s bytes is
+ *			sampled with the probability 1 - exp(-s / period).
+ *	stride		the part of a countdown after which a thread checks that
+ *			this is still its process, and its keeper.
+ *	filter		a count for each of some thousand hashes of addresses.
+ *			0: no sampled block and no bootstrap block lies there,
+ *			which is all that most frees read.
  *	set		the addresses of the sampled blocks.
- *	held		a block of the set during its realloc: not found, its place is kept.
+ *	held		a block of the set during its realloc: not found, for its
+ *			address may be another's, but its place is kept.
  *
  * Example
  *	if (sample_skips(&t->sampler, size))	nearly always

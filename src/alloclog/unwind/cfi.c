@@ -1048,9 +1048,10 @@ has_table(const struct dl_find_object *o)
 }
 
 /*
- * If segments lie apart, some versions of the loader report only the one with
- * the address.  The others follow from the first one's headers: at the
- * object's base or, for the program, where the kernel says.
+ * If segments lie apart, as for large pages, some versions of the loader report
+ * only the one that contains the address.  The others follow from the first
+ * one's headers: it lies at the object's base or, for the program, where the
+ * kernel says.
  */
 static NOINLINE void
 extend_to_object(struct dl_find_object *o)
@@ -1079,8 +1080,8 @@ extend_to_object(struct dl_find_object *o)
 }
 
 /*
- * A mapping may have holes: the table's segment, by the headers, is readable.
- * Without headers it is taken whole.
+ * A mapping may have unreadable holes: the readable part is the table's
+ * segment, which the headers tell.  Without headers it is taken whole.
  */
 static bool
 table_limits(const struct dl_find_object *o, struct cfi_table *t)
@@ -1112,7 +1113,10 @@ table_limits(const struct dl_find_object *o, struct cfi_table *t)
 	return false;
 }
 
-/* A function of its own: its stack is free again when the table is read. */
+/*
+ * A function of its own: its part of the stack is free again when the table is
+ * read.
+ */
 static NOINLINE int
 find_table(uintptr_t pc, struct cfi_table *t, struct cfi_object *object)
 {

@@ -182,7 +182,7 @@ read_headers(const ElfW(Ehdr) *eh, struct object *ob)
 
 /*
  * glibc relocates these addresses if it can write there; musl never does, and
- * nobody the vDSO's.  NULL: outside the object.
+ * nobody those of the vDSO.  NULL: it lies outside the object.
  */
 static void *
 object_at(const void *arg, uintptr_t at)
@@ -482,7 +482,10 @@ libc_may_refer(const char *const names[])
 	return !others.known || !*libc_one_thread;
 }
 
-/* The loader's list for debuggers; later versions have an entry for each namespace. */
+/*
+ * Reads the loader's list for debuggers; later versions have an entry for each
+ * namespace.
+ */
 bool
 libc_has_namespaces(void)
 {

@@ -1,6 +1,6 @@
 /*
- * libc: questions to the process without a function that the program or a
- * preload may replace.  Private to the target side.
+ * libc: what the target side asks its process without calling a function that
+ * the program or another preload may replace.  Private to the target side.
  *
  *	libc_env(), libc_auxv()		what the kernel put on the first stack
  *	libc_clock_ms(), libc_now_ms()	time, from the vDSO
@@ -28,12 +28,15 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Also where a frame must not enlarge that of a caller on a small stack. */
+/*
+ * Also for functions whose frame must not enlarge that of a caller on a small
+ * stack.
+ */
 #define COLD __attribute__((noinline, cold))
 #define NOINLINE __attribute__((noinline))
 /*
- * Arrays that most processes do not touch, put last: the data of each process
- * lie on few pages.
+ * Marks arrays that most processes do not touch.  The linker puts them last, so that
+ * the data that each process touches lie together on few pages.
  */
 #define SELDOM __attribute__((section(".bss.zz")))
 
@@ -58,8 +61,8 @@ bool libc_clock_ms(int64_t *ms);
 int64_t libc_now_ms(void);
 
 /*
- * Not 0 while the process has one thread; 0 also if libc does not tell.  Not
- * before libc_begin().
+ * Not 0 while the process has one thread; 0 also if libc does not tell.  Set by
+ * libc_begin(), before which it must not be read.
  */
 extern const char *libc_one_thread;
 void libc_begin(void);
@@ -84,8 +87,8 @@ ElfW(Sym) *libc_symbol(const struct libc_symbols *, const char *name,
     const ElfW(Sym) *after);
 
 /*
- * Records the loaded objects for the two functions below; after libc_begin(),
- * while none can be loaded or unloaded.
+ * Records the loaded objects for the two functions below.  Call it after libc_begin(),
+ * while no object can be loaded or unloaded.
  */
 void libc_note_objects(void);
 /* False if no other object defines the symbol; true also if that is unknown. */

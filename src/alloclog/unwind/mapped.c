@@ -1,8 +1,10 @@
 /*
- * A thread's own stack stays as long as it: the program's is one mapping from
- * any frame up to its beginning, and libc's lie below the thread's descriptor.
- * Any other, of a handler or coroutine, may be gone at the next event: what is
- * known of it holds for one walk.
+ * Asking which pages are mapped.
+ *
+ * A thread's own stack stays as long as the thread: the program's is one
+ * mapping from any frame up to where it began, and libc's lie below the
+ * thread's descriptor.  Any other stack, of a handler or coroutine, may be gone
+ * at the next event: what is known of it holds for one walk.
  */
 #include <errno.h>
 #include <signal.h>
@@ -89,8 +91,8 @@ note_first(void)
 }
 
 /*
- * The thread's own stack reaches to its descriptor without a gap, except the
- * first thread's.  Not by getpid(2), which a program may have forbidden
+ * The thread's own stack reaches to its descriptor without a gap, except for
+ * the first thread.  Not found by getpid(2), which a program may have forbidden
  * itself.
  */
 static bool

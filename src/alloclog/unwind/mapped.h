@@ -1,8 +1,9 @@
 /*
- * mapped: which stack memory may be read.  Private to this room.  The
- * program's first stack, from any frame outwards, is mapped.  Of a thread's
- * own stack, from libc, what was found stays true.  Elsewhere a walk asks for
- * each page, by a system call without effect.
+ * mapped: which stack memory may be read.  Private to this room.
+ *
+ * All of the program's first stack, from any frame outwards, is known to be
+ * mapped.  Of a thread's own stack, from libc, what was found stays true.
+ * Elsewhere a walk asks for each page, by a system call without effect.
  */
 #ifndef ALLOCLOG_MAPPED_H
 #define ALLOCLOG_MAPPED_H

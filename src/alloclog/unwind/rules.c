@@ -1,6 +1,6 @@
 /*
  * Open addressing, two words an entry.  The address is stored last and read
- * again after the word, so a reused entry is not believed.
+ * again after the word, so that a reused entry is not believed.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -56,7 +56,7 @@ table_get(void)
 
 /*
  * A word: base 2 bits, rbp 3, outermost 1, offset of the CFA 21, of rbp 17,
- * both in units of 8, module 16.
+ * both in units of 8, module 16.  Other rules are not remembered.
  */
 static bool
 fits_offset(int32_t offset, unsigned bits)

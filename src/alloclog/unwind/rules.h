@@ -1,5 +1,5 @@
 /*
- * rules: remembers what cfi_find() has found.  Private to this room.
+ * rules: remembers the rules that cfi_find() has found.  Private to this room.
  *
  * Vocabulary
  *	rule		as in cfi.h, and the number of the module.
@@ -26,8 +26,8 @@ struct rule {
 };
 
 /*
- * A thread's latest common rules.  Neighbouring calls share a cache line.
- * Void in another generation.
+ * The common rules that a thread has used lately.  Neighbouring calls share a
+ * line of cache.  Void when the generation has changed.
  */
 #define RULES_SETS 4096		/* as many as 12 bits of an address tell apart */
 struct rules_near {

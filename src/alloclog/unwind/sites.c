@@ -2,12 +2,14 @@
  * Stacks and modules, each stored once in the ring area.
  *
  * Two indexes of one-word slots, a tag and a number, hashed and probed in a
- * row; on pages that a fork wipes, for a child has another area.  A tag is a
- * hint: the area's content is compared in full, so a slot made meaningless by
- * a fork, a handler or another area is skipped.  Two threads that store one
- * stack at once may both write it; one number is then never used.
+ * row; on pages that a fork wipes, for a child has another area.  A tag that
+ * agrees is a hint: the ring area's content is compared in full, so a slot that
+ * a fork, a handler or another area has made meaningless is skipped.  Two
+ * threads that store one stack at once may both write it; one number is then
+ * never used.
  *
- * The program may damage the area: nothing read there leads outside it.
+ * The program may damage the area like any of its memory: nothing that is read
+ * there leads outside it.
  *
  * Known limit
  *	A handler that forks where an event has its number but no place in a
@@ -26,9 +28,9 @@
 #include "unwind.h"
 
 /*
- * Up to three parts: a stack without a slot among a part's probes goes into
- * the next, so a small program's stacks lie on few pages.  The last part has
- * twice as many slots as numbers, so half stay free.
+ * An index has up to three parts.  A stack that finds no slot among the probes of one
+ * part goes into the next, so the stacks of a small program lie on few pages.  The last
+ * part has twice as many slots as there are numbers, so half of them stay free.
  */
 #define SITE_FIRST 440
 #define SITE_SECOND 8192
@@ -231,7 +233,7 @@ site_move(struct ring_area *to, struct ring_area *from, uint32_t no,
 
 /*
  * A number is taken before its table is closed, and what it rests on earlier:
- * modules, frames, then the site.  So they are closed in reverse.
+ * modules, then frames, then the site.  So they are closed in reverse.
  */
 void
 sites_move(struct ring_area *from, struct ring_area *to)

@@ -1,6 +1,6 @@
 /*
- * syscalls: by number, so that no function of the program or another library
- * comes between.  Private to the target side.
+ * syscalls: system calls by number, so that no function of the program or
+ * another library comes between.  Private to the target side.
  *
  * In the library syscall(2) is functions.c's.  A program's close(2) may take a
  * lock that is held at a fork; a library before us may have a getuid(2) that
@@ -116,9 +116,9 @@ call_mprotect(void *at, size_t size, int prot)
 }
 
 /*
- * Private memory that RLIMIT_DATA does not count: to the kernel a stack.  The
- * page below has no access, so it never grows.  NULL: no memory.  Keeps errno,
- * as the next two.
+ * Private memory that RLIMIT_DATA does not count, because the kernel treats it
+ * as a stack.  The page below it has no access, so that it never grows.  NULL:
+ * no memory.  Keeps errno, as the next two functions do.
  */
 static inline void *
 call_map_private(size_t size)
@@ -173,8 +173,9 @@ call_map_wiped(size_t size, size_t wiped)
 #endif
 
 /*
- * Populates pages that will be written almost all, in one call: a fault each
- * costs several times as much.  No effect before Linux 5.14.  Keeps errno.
+ * Populates the range's pages in one call, for a range that will be written to almost
+ * completely: one fault for each page costs several times as much.  Has no effect before
+ * Linux 5.14.  Keeps errno.
  */
 static inline void
 call_populate(void *at, size_t size)

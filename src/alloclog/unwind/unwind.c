@@ -1,8 +1,8 @@
 /*
  * An event verifies the one chain that its return address and stack pointer
  * lead to, by a load and a comparison for each slot.  If that fails it walks
- * (walk.c), and looks for the frames' hash among this thread's memos, else
- * asks sites_put(), which compares in full.
+ * (walk.c), and looks for the frames' hash among this thread's memos; if it is
+ * not there, it asks sites_put(), which compares in full.
  *
  * A handler that interrupts this finds the cache busy and walks by itself.  If
  * it forks, the child has a cache of zeros and another generation: nothing
@@ -44,10 +44,10 @@
 #define FAR_WALKS 32	/* of a thread other than the program's first */
 
 /*
- * Slots, as words above the stack pointer, and their values; a saved rbp and
- * the return address above it are a pair.  The last of each kind is repeated
- * up to an even number.  Only of a thread's own stack, where all slots can be
- * read without a branch.
+ * Slots, as words above the stack pointer, and their values.  A saved rbp and
+ * the return address above it are a pair, compared as one.  The last of each
+ * kind is repeated up to an even number.  Only of a thread's own stack, where
+ * all slots can be read at once, without a branch for each.
  */
 struct chain {
 	_Alignas(64) uintptr_t sp;	/* of the origin's caller */
@@ -294,7 +294,7 @@ judge_chains(struct stack_cache *c)
 	c->hits = 0;
 }
 
-/* After a handler's fork nothing is kept. */
+/* A stack without a verified chain.  After a handler's fork nothing is kept. */
 static REALIGNED uint64_t
 caller_walked(struct stack_cache *c, uintptr_t frame, uint32_t generation)
 {

@@ -12,16 +12,19 @@
  * Vocabulary
  *	origin		where the program called us: the frame address of the
  *			hook, with the caller's rbp and the return address.
- *	level		one function on the way out: its return address and registers.
- *	slot		a stack word with a return address, or a saved rbp that determines a frame.
+ *	level		one function on the way out: its return address and the
+ *			registers that the walk goes on with.
+ *	slot		a word of the stack that holds a return address, or a
+ *			saved rbp that determines the place of a frame.
  *	chain		a walked stack: its slots with their values, and its site.
- *	verified	every slot of a chain holds the same value.  Rules derive each slot from
- *			those further in, so a walk would find this chain.
+ *	verified	every slot of a chain holds the same value as before.
+ *			Rules derive each slot from those further in, so a walk
+ *			would find this chain.
  *	trail		the levels of the thread's last walks.
- *	joined		a walk has reached a level of the trail: those further out need only be
- *			verified.
- *	rules		from return address to rule, for all threads; void when an object has been
- *			unloaded.
+ *	joined		a walk has reached a level of the trail: the levels
+ *			further out need only be verified.
+ *	rules		a table, shared by all threads, from return address to
+ *			rule; void when an object has been unloaded.
  *	site		the number of a stack in the ring area.
  *
  * Example
@@ -29,10 +32,10 @@
  *	caller = stack_caller(c, (uintptr_t)__builtin_frame_address(0));
  *	produce_alloc(p, addr, size, usable, type, level, caller);
  *
- * Reads nothing below the origin, and nothing that is not mapped or vouched
- * for by a verified slot: a damaged stack ends the walk, never the program.
- * No lock, no allocation through the program; callable from any signal
- * handler, also one that interrupts this. errno is kept.
+ * Reads nothing below the origin, and nothing that is not known to be mapped or
+ * vouched for by a verified slot: a damaged stack ends the walk, never the
+ * program.  No lock, no allocation through the program; callable from any
+ * signal handler, also one that interrupts this.  errno is kept.
  *
  * Known limit
  *	A longjmp out of a handler that interrupted stack_caller() leaves the
@@ -54,8 +57,9 @@
 struct stack_cache;
 
 /*
- * For `depth` frames, 1 to RING_STACK_MAX; `frees`: of frees too.  After a
- * handler's fork depth reads 0 and gives one frame.  NULL: out of memory.
+ * For stacks of `depth` frames, 1 to RING_STACK_MAX; `frees`: of frees too.
+ * After a handler's fork the depth reads 0 and gives one frame.  NULL: out of
+ * memory.
  */
 struct stack_cache *stack_cache_new(unsigned depth, bool frees);
 
@@ -78,8 +82,8 @@ stack_has_frees(const struct stack_cache *c)
 }
 
 /*
- * A site, or the return address without room.  `frame`: the frame address of a
- * function of ours, which keeps rbp.
+ * A site, or the return address if there is no room for one.  `frame` is the
+ * frame address of a function of ours, which keeps rbp.
  */
 uint64_t stack_caller(struct stack_cache *, uintptr_t frame);
 

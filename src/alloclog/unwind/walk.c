@@ -1,7 +1,7 @@
 /*
- * Walks level by level, by the thread's rules.  Each level is looked up in the
- * trail: from there on slots are only compared with their former values,
- * innermost first, up to the first that differs.
+ * Walking: level by level, by the rules of the thread, one word each.  Each
+ * level is looked up in the trail: from there on slots are only compared with
+ * their former values, innermost first, up to the first that differs.
  *
  * A slot that agrees vouches for the place of the next: the return address
  * determines the rule, rule and registers the next slot.  If a rule uses rbp
@@ -358,8 +358,9 @@ trail_take(struct walk *k, const struct level *l, unsigned count)
 }
 
 /*
- * The walk stands at fresh[k->n], trail level k->join, with `want` levels to
- * go.  Verifies outwards; false: the stack goes on differently behind.
+ * The walk stands at fresh[k->n], which is trail level k->join, and has `want`
+ * levels to go.  Verifies outwards; false: the stack goes on differently behind
+ * fresh[k->n].
  */
 static inline bool
 trail_follow(struct walk *k, unsigned want)
@@ -433,9 +434,11 @@ is_near(const struct walker *w, const struct level *l)
 
 /*
  * From fresh[k->n] outwards by near rules, until the walk joins the trail at
- * k->join, a rule is missing, or the last level.  The steps of level_rule()
- * and step_out(), from few words; reads only between the level's sp and the
- * end of the thread's own stack.
+ * k->join, a rule is missing, or the last level.
+ *
+ * The same steps as level_rule() and step_out(), from as few words as possible.
+ * Reads only between the level's sp and the end of the thread's own stack, and
+ * leaves everything unusual to them.
  */
 static inline void
 walk_near(struct walk *k, unsigned depth)

@@ -63,9 +63,9 @@ level_via(const struct level *l)
 }
 
 /*
- * Verifies a level of the thread's own stack, where any slot may be read;
- * apart, so that a stack takes few cache lines.  Zeros never agree and lead to
- * no other memory, as in wiped pages.
+ * Verifies a level; apart, so that a whole stack takes few lines of cache.
+ * Only of the thread's own stack, where any slot may be read.  Zeros never
+ * agree and lead to no other memory, as in wiped pages.
  */
 struct mark {
 	uintptr_t from;		/* distance of the slot from mark_base */
@@ -79,9 +79,9 @@ typedef uint64_t __attribute__((may_alias, aligned(1))) mores;
 #define MORE_ROUND sizeof(mores)
 
 /*
- * A stack met lately: its hash, with the site in the lowest bits. 58 bits must
- * agree for two stacks to be taken for one: of 100,000 stacks once in twenty
- * million programs.
+ * A stack met lately: its hash, with the site in the lowest bits.  58 bits of
+ * hashes must agree for two stacks to be taken for one: among 100,000 stacks
+ * that happens in one program of twenty millions.
  */
 typedef uint64_t memo;
 #define MEMO_SITE ((uint64_t)RING_SITES - 1)
@@ -148,9 +148,11 @@ walker_reset_thread(struct walker *w)
 void walker_void(struct walker *, uint32_t generation);
 
 /*
- * Walks at most `depth` levels, which become the innermost part of the trail;
- * their number, 0: a handler has forked. hash: of those frames, why they end,
- * and the generation, from the trail's sums.
+ * Walks at most `depth` levels from the origin, which become the innermost part
+ * of the trail; returns their number.  0: a handler has forked.
+ *
+ * hash: of all those frames, why they end, and the generation.  From the
+ * trail's sums, so that only fresh levels are hashed.
  */
 unsigned walker_walk(struct walker *, uintptr_t frame, unsigned depth,
     uint32_t generation, uint64_t *hash);

@@ -136,8 +136,9 @@ take_persistent(struct age *a, size_t max)
 }
 
 /*
- * A sweep begins with at most 11/8 of max and AGE_SLACK positions, leaves
- * fewer, and passes eight for each taken: twice as many are always enough.
+ * A sweep begins with at most 11/8 of max and AGE_SLACK positions, leaves fewer
+ * than it began with (begin_sweep()), and passes eight while one more is taken:
+ * twice as many are always enough.
  */
 int
 age_init(struct age *a, const struct blklist *l)
@@ -340,9 +341,10 @@ move_down(struct age *a, struct store_node *node, uint32_t pos)
 }
 
 /*
- * Begins where a sweep moves the fewest blocks for each position won, and wins
- * at least a quarter of all: with 3/8 as many empty positions as live ones, it
- * moves at most 8/3 for each.
+ * Begins where a sweep moves the fewest blocks for each position that it wins,
+ * and wins at least a quarter of all.  There are 3/8 as many empty positions as
+ * live ones, so it moves at most 8/3 for each; little more than half a position
+ * is taken meanwhile.
  */
 static void
 begin_sweep(struct age *a)
@@ -557,10 +559,11 @@ age_sort_step(struct age_sort *s, uint32_t *work)
 }
 
 /*
- * Blocks come and go meanwhile.  No position is given twice: old ones, in the
- * first area, are only left, new ones are taken in the second.  So a live old
- * position is of the same block.  Every record says its position: but for the
- * order all is valid at any moment.
+ * Blocks come and go meanwhile.  No position is given twice: old ones, all in
+ * the first area, are only left, and new blocks take positions in the second
+ * one.  So an old position that is still live is of the same block.  Every
+ * record says its position, in whichever area: but for the order all is valid
+ * at any moment.
  */
 
 #define LOOKS 8			/* at each block, all in all; at the most */
@@ -613,8 +616,8 @@ age_parts_memory(const struct age *a)
 }
 
 /*
- * A sweep out of the second area needs room for an eighth of what it passes;
- * if there may be none, restores now.  False: sweep.
+ * A sweep out of the second area needs room for an eighth of what it passes.
+ * If blocks come so fast that there may be none, restores now.  False: sweep.
  */
 static bool
 age_parts_pass(struct age *a, struct store_node *node)

@@ -1,27 +1,34 @@
 /*
  * age: the order of age.
  *
- * Every allocation takes the next position; ord[position] is its record's
- * index, and a bit says that it is live; a free clears it.  Counts of live
- * bits for each AGE_CHUNK positions find the k-th oldest.
+ * Every allocation takes the next position; ord[position] is the index of its
+ * record, and a bit says that it is live.  A free clears the bit and touches no
+ * neighbour.  Counts of live bits, one for each AGE_CHUNK positions, find the
+ * k-th oldest.
  *
  * Vocabulary
- *	run	positions with the same high half of sequence numbers, and times within
- *		2^32 milliseconds: records have only the low halves.
- *	sweep	moves live blocks down over empty positions in their order, a word of
- *		bits with each 8 allocations, when there are three eighths more positions
- *		than live blocks.  It begins where it wins most per move.  [begin, to) is
- *		swept, [to, from) is empty, [from, next) is still to do.
- *	unsorted	blocks have come out of order (put back, or put in by address).  The
- *		order is restored when asked for, or in parts before: old blocks move in
- *		order to a second area of positions, new ones take positions behind it,
- *		and a sweep brings all back to the first.
+ *	run	positions that have the high half of their sequence numbers in
+ *		common, and times within 2^32 milliseconds: records have only
+ *		the low halves.  A new one begins every 2^32 records or every
+ *		few weeks.
+ *	sweep	moves live blocks down over empty positions in their order, a
+ *		word of bits with each 8 allocations, when there are three
+ *		eighths more positions than live blocks.  It begins where it
+ *		wins most positions per move, so old blocks stay where they are.
+ *		[begin, to) is swept, [to, from) is empty, [from, next) is still
+ *		to do.
+ *	unsorted	blocks have come out of order (put back, or put in by
+ *		address) and taken the next positions.  The order is restored at
+ *		once when it is asked for, or in parts before: old blocks move
+ *		in their order to a second area of positions, and new ones take
+ *		positions behind the places reserved for them.  A sweep brings
+ *		all back to the first area.
  *
- * In a persistent list the runs are persistent, and records say their
- * positions: a successor knows every number and time, at any instruction.  A
- * run is written before its first position.  A new table of runs is written
- * whole, then the word that says which counts; a journal counts while
- * positions are given anew.
+ * In a persistent list the runs are persistent, and the records say their
+ * positions: with both a successor knows every record's number and time, at any
+ * instruction.  A run is written before the first position that is in it.  A
+ * table of runs is replaced by writing another one and then the word that says
+ * which counts.  While all positions are given anew a journal counts instead.
  */
 #ifndef BLKLIST_AGE_H
 #define BLKLIST_AGE_H
@@ -95,8 +102,8 @@ uint32_t age_rank(const struct age *, uint32_t pos);
 size_t age_memory(const struct age *);
 
 /*
- * In a killed list's memory: resumes the runs, so that age_seq() works for the
- * first `present` records, and completes age_restore().  -ESTALE.
+ * In the memory of a killed list: resumes its runs, so that age_seq() works for
+ * the first `present` records, and completes a killed age_restore().  -ESTALE.
  */
 int age_reopen(struct age *, struct store_node *, uint32_t present,
     uint64_t key_mask);
@@ -199,8 +206,8 @@ age_remove(struct age *a, uint32_t pos)
 }
 
 /*
- * A radix sort in portions, from the lowest digit on; digits that all share
- * are skipped.
+ * A radix sort in portions, from the lowest digit on.  Digits that all numbers
+ * share are skipped: as a rule two or three remain.
  */
 #define AGE_DIGIT 11
 #define AGE_DIGIT_VALUES (1u << AGE_DIGIT)

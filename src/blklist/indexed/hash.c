@@ -9,10 +9,10 @@
 
 /*
  * An insertion fills an eighth of a bucket and moves one.  So in a table that
- * grows by an eighth or more, a run of full buckets among those moved does not
- * reach the others, but for the last AT_ONCE, moved together.  One that grows
- * by a quarter has 1.4 insertions for each old bucket, so three of four
- * suffice.
+ * grows by at least an eighth, a run of full buckets among those moved does not
+ * reach those not moved; but for the last AT_ONCE, which are moved all at once.
+ * One that grows by about a quarter has at least 1.4 insertions before its
+ * limit for each bucket that it had, so three of four suffice.
  */
 #define LEAST_PART HASH_WIDTH
 #define MOVED_PART (HASH_WIDTH / 4 * 3)	/* an insertion for each bucket */
@@ -220,8 +220,9 @@ place_key(struct hash_table *t, uint32_t tag, uint32_t index)
 }
 
 /*
- * Where a bucket's keys go: to two or three from `top` down.  Free entries are
- * tracked here: comparing tags again would wait for the last store.
+ * Where the keys of one bucket go: as a rule to two or three buckets from `top`
+ * down.  Their free entries are tracked here: to compare a bucket's tags again
+ * would wait for the store of the last one.
  */
 struct moving {
 	struct hash_bucket *top;

@@ -2,28 +2,32 @@
  * hash: from a key to its record, by open addressing in buckets.
  *
  * Vocabulary
- *	bucket	a cache line of eight entries, each a tag and the index of a record + 1;
- *		0 and 0 are free.
- *	tag	32 bits of the hash, never 0; the top bits give the home, so an entry can be
- *		moved without its record.
- *	home	where the search for a key begins.  It goes down past full buckets, so a key
- *		is below its home only if all from there down are full.
- *	pad	buckets below the first, for keys without room above: address space for every
- *		key, so that no search comes to its end.
- *	old	the table while its buckets are moved: one with each insertion or with three of
- *		four, and with each removal when there are no more keys than it had.
- *	unmoved	the buckets of the old table still to be moved.  A key whose old home is
- *		among them is in the old table, any other in the new one.
+ *	bucket	one line of the cache with eight entries, each a tag and the
+ *		index of a record + 1; 0 and 0 are a free entry.
+ *	tag	32 bits of the key's hash, never 0; its top bits give the home,
+ *		so that an entry can be moved without reading its record.
+ *	home	the bucket where the search for a key begins.  It goes down as
+ *		long as a bucket has no free entry, so a key is below its home
+ *		only if all buckets from there down are full.
+ *	pad	buckets below the first one, for keys that find no room above:
+ *		address space for every key that there can be, so that no search
+ *		comes to its end.
+ *	old	the table while its buckets are being moved to the new one: one
+ *		with each insertion or with three of four, and with each removal
+ *		when there are no more keys than it had.
+ *	unmoved	the number of buckets of the old table still to be moved.  A key
+ *		whose old home is among them is in the old table, any other in
+ *		the new one.
  *
- * All eight tags are compared at once: a search is one cache line without an
- * unpredictable branch.
+ * All eight tags are compared at once, so a search is one cache line without an
+ * unpredictable branch, however full the table is.
  *
  * A table grows in place, in reserved address space, and takes memory only for
- * what it grows by.  The higher the tag the higher the home in both tables,
- * and the new home is never below the old: so buckets are moved from the
- * highest down, into room that is empty by then; the last, without enough
- * room, all at once.  A table that shrinks moves to other memory, in the same
- * order.
+ * what it grows by.  The higher the tag the higher the home in both tables, and
+ * the new home is never below the old one: so buckets are moved from the
+ * highest down, into room that is empty by then; the last of them, for which
+ * that room is too small, all at once.  A table that shrinks moves to other
+ * memory, in the same order.
  *
  * A step ends only behind a bucket with a free entry, so no run of full
  * buckets is ever cut in two.
@@ -182,8 +186,9 @@ hash_likely(const struct hash *h, uint32_t tag)
 }
 
 /*
- * Where a search usually ends: the home, or the one below if that is full.  By
- * arithmetic: the branch would be unpredictable.
+ * The bucket where a search usually ends: the home, which has been fetched, or
+ * the one below if that is full.  By arithmetic: the branch would be
+ * unpredictable.
  */
 static inline const struct hash_bucket *
 hash_ends_in(const struct hash *h, uint32_t tag)

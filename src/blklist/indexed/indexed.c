@@ -11,10 +11,10 @@ static void indexed_row(const struct indexed *, uint32_t i, struct blk *out);
 static void indexed_trim(struct blklist *, struct indexed *);
 
 /*
- * The rules of literal.c: a free cancels the latest record of the block if
- * that is an allocation, unless by realloc or older; a range ends a
- * generation.  The pair is dissolved if the address is listed when it is
- * applied.
+ * The rules of literal.c: a free cancels the allocation that is the latest
+ * record of the same block, unless it is by realloc or older; a range ends a
+ * generation.  The pair is dissolved if the address turns out to be listed when
+ * the allocation is applied.
  */
 
 #define INDEX_BITS 12
@@ -96,7 +96,10 @@ is_pair(const struct rec *alloc, const struct rec *r, uint64_t key,
 	    !list_older(rec_ticket(r), rec_ticket(alloc));
 }
 
-/* The table may have an allocation of the key whose free is not known yet. */
+/*
+ * True if the table may have an allocation of the key whose free is not known
+ * yet.
+ */
 static inline bool
 is_open(struct cancel *c, const struct rec *rec, uint64_t key, uint64_t key_mask)
 {
@@ -107,9 +110,10 @@ is_open(struct cancel *c, const struct rec *rec, uint64_t key, uint64_t key_mask
 }
 
 /*
- * Marks adjacent pairs from i on, as a ring has them; the first record in
- * none.  They go into the table only if that may have their address.  A
- * function of its own: most records of a busy target are such pairs.
+ * Marks pairs of adjacent records from i on, as they come out of a ring;
+ * returns the first record that is in none.  Such pairs are not put into the
+ * table, unless that may have an allocation at the same address.  A function of
+ * its own, because most records of a busy target are such pairs.
  */
 static __attribute__((noinline)) unsigned
 adjacent_pairs(struct cancel *c, const struct blklist *l, const struct rec *rec,
@@ -180,8 +184,8 @@ cancel_pairs(struct cancel *c, const struct blklist *l, const struct rec *rec,
 
 /*
  * From this many blocks on the tables do not fit the near caches and
- * prefetching pays.  Each of three steps needs what the last has fetched;
- * constants are records ahead.
+ * prefetching pays.  It has three steps, each needing what the one before has
+ * fetched; the constants are records ahead.
  */
 #define DEEP 65536
 #define DEEPER (UINT32_C(1) << 21)	/* nor do the bits of ages */
@@ -522,8 +526,8 @@ end_in_range(struct blklist *l, struct indexed *ix, struct list_chunk *c,
 }
 
 /*
- * Neighbours lie anywhere in the table: their buckets are fetched together, so
- * that a range of a million blocks ends within a cycle.
+ * Neighbours lie anywhere in the hash table: their buckets are fetched together,
+ * so that a range of a million blocks ends within a cycle.
  */
 static __attribute__((noinline)) void
 apply_range(struct blklist *l, struct indexed *ix, struct list_chunk *c,
@@ -631,7 +635,10 @@ dissolve_pair(struct cancel *c, unsigned alloc)
 	c->pairs--;
 }
 
-/* Applies halves of pairs from `at` on; the first record that is none. */
+/*
+ * Applies the records from `at` on that are halves of pairs; returns the first
+ * that is not.
+ */
 static inline unsigned
 apply_pairs(struct blklist *l, struct indexed *ix, const struct list_chunk *c,
     unsigned at, unsigned end)
@@ -1179,9 +1186,9 @@ indexed_check(const struct blklist *l, char *why, size_t cap)
 }
 
 /*
- * When a long list has become short, records in use move to the front and
- * positions close up, and the pages behind are given back: at most one move
- * for 31 frees.
+ * When a long list has become short, the records in use move to the front of
+ * the store and positions close up, and the pages behind them are given back:
+ * at most one move for 31 frees.
  */
 
 static bool
@@ -1234,10 +1241,12 @@ indexed_trim(struct blklist *l, struct indexed *ix)
 }
 
 /*
- * Brings a killed list back to its commit.  Records tell whether they are
- * listed, at any instruction: one being filled is not yet; one being replaced
- * or removed is in the ring of removed blocks.  A kill meanwhile leaves a list
- * that can be resumed again.
+ * Brings the list of a killed process back to its commit.
+ *
+ * Records tell whether they are listed, at any instruction: one that is being
+ * filled is not yet; one that is being replaced or removed is in the ring of
+ * removed blocks already.  The rest is done as in any list, so a kill while
+ * resuming leaves a list that can be resumed in the same way.
  */
 #define RESUME_AHEAD 16		/* records fetched ahead */
 

@@ -1,5 +1,6 @@
 /*
- * indexed: the list of targets, which only blklist.c reaches, by list_indexed.
+ * indexed: the list of targets.  Only blklist.c reaches it, by
+ * list_indexed; the tests look in.
  *
  *	indexed.c	applies records (also duplicates and pairs); windows,
  *			checks, resuming
@@ -29,8 +30,8 @@
 #define CANCEL_NONE UINT16_MAX
 
 /*
- * From a key to its latest record.  Entries of an earlier generation do not
- * count, so nothing is cleared.
+ * The pairs of a chunk: a table from a key to its latest record.  Entries of an
+ * earlier generation do not count, so nothing is cleared between chunks.
  */
 struct cancel {
 	uint32_t generation;

@@ -2,15 +2,18 @@
  * regions: the order of address.
  *
  * Vocabulary
- *	region		2 MiB of a layer's addresses: a bitmap of its blocks or, for few, a
- *			sorted vector of offsets.
+ *	region		2 MiB of a layer's addresses, and which of them are
+ *			blocks': a bitmap or, for few, a sorted vector of
+ *			offsets.
  *	granule		bytes of one bit of a bitmap: 16; 8 or 1 once an address
  *			needs it.
- *	middle		the table of the 8,192 regions of 16 GiB, with their blocks' counts.
- *	top		the table of all middles, layer 1 after layer 0, with counts.
+ *	middle		the table of the 8,192 regions of 16 GiB, with the
+ *			number of blocks in each.
+ *	top		the table of all middles, layer 1 after layer 0, with
+ *			the number of blocks in each.
  *
- * These counts, and those of 32 parts of each region, find the k-th address
- * without most regions.
+ * The counts of both tables and of 32 parts of each region find the k-th
+ * address without reading most regions.
  */
 #ifndef BLKLIST_REGIONS_H
 #define BLKLIST_REGIONS_H

@@ -1,10 +1,10 @@
 /*
  * store: the records of the indexed list.
  *
- * aRecMax records, mapped whole, so that a record's index is its name.
- * Records move only when a long list has become short, between two chunks
- * (indexed.c).  Free ones are chained, last freed first reused; behind them
- * are those never used.
+ * An array of aRecMax records, mapped whole, so that a record's index is its
+ * name everywhere.  Records move only when a long list has become short,
+ * between two chunks (indexed.c).  Those once used and now free are chained,
+ * last freed first reused; behind them are those never used.
  */
 #ifndef BLKLIST_STORE_H
 #define BLKLIST_STORE_H
@@ -16,8 +16,9 @@
 #define STORE_NONE UINT32_MAX		/* for an index: there is none */
 
 /*
- * An allocation, and its place in the order of age, which has the high halves
- * of number and time (age.h).  Words that its free reads come first.
+ * A record: its allocation, and its place in the order of age, which has the
+ * high halves of the sequence number and of the time (age.h).  Words that its
+ * free reads come first, as a rule in one cache line.
  */
 struct store_node {
 	uint64_t w[2];		/* as in struct rec */

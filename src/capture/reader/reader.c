@@ -12,8 +12,8 @@
 #define HEADS_MS 500		/* a node waits no longer for a capture that goes on */
 #define SEARCH_BYTES 65536	/* read at once when a segment is searched */
 /*
- * Memory for definitions: this, and so many bytes for each one of the files.
- * A program's take some three; compressed hostile ones could take thousands.
+ * Definitions may take so much memory, and so many bytes for each one of the files.
+ * Those of a program take some three; compressed hostile ones could take thousands.
  */
 #define DEFINED_LEAST ((uint64_t)256 << 20)
 #define DEFINED_SHARE 32
@@ -247,7 +247,7 @@ define(struct capture *c, struct hashmap *map, uint64_t no, size_t more,
 	return 0;
 }
 
-/* Makes *table reach up to `no`, with zeros.  -ENOMEM. */
+/* Makes the table at *table reach up to `no`, with zeros.  -ENOMEM. */
 static int
 reach(void *table, size_t *n, size_t *cap, size_t no, size_t size)
 {
@@ -332,7 +332,7 @@ add_stress(struct capture *c, struct capture_stress *s, const char *kernel,
 	return 0;
 }
 
-/* Times are subtracted; no node runs for a century. */
+/* Times of samples are subtracted.  No node runs for a century. */
 #define STRESS_MS_MAX (INT64_C(100) * 366 * 86400 * 1000)
 
 static int
@@ -636,8 +636,8 @@ pass_damaged(struct capture *c, struct reader_part *p, struct entry *e)
 }
 
 /*
- * When a capture is opened.  A further kind is a row of enum format_kind, a
- * row here, and an item of pagek-capture(5).
+ * The actions for a block of each kind when a capture is opened.  A further kind is a row
+ * of enum format_kind, a row here, and an item of pagek-capture(5).
  */
 static const struct {
 	/* Of a part, whose last time may be later now. */
@@ -753,7 +753,10 @@ search_segment(struct capture *c, uint64_t from, uint64_t size)
 	return size;
 }
 
-/* 0 with *at behind the block; -EBADMSG, with a reason: the segment is damaged. */
+/*
+ * A block at *at: 0 with *at behind it; -EBADMSG, with a reason, where the
+ * segment is damaged.
+ */
 static int
 scan_block(struct capture *c, uint64_t size, uint64_t *at, const char **why)
 {

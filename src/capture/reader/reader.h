@@ -125,8 +125,8 @@ struct capture {
 };
 
 /*
- * An entry's decoded payload; borrowed until the next.  -EBADMSG: damaged,
- * said once, ends its segment; -ENOMEM, errors of read().
+ * The decoded payload of an entry; borrowed until the next.  -EBADMSG: damaged,
+ * which is said once and ends its segment; -ENOMEM, errors of read().
  */
 int reader_payload(struct capture *, size_t entry, struct cursor *);
 /* Its events into c->rec and c->info.  Errors as above. */
@@ -140,9 +140,9 @@ uint64_t reader_end(const struct entry *);
 uint64_t reader_begin(const struct capture *, const struct reader_part *);
 
 /*
- * capture_open() for this program's own captures: checksums of events and
- * states are not compared yet.  -EBADMSG: more than its end is damaged;
- * -EFBIG: it takes too long.
+ * capture_open() for a capture that this program has written: payloads of events and
+ * states are not compared with their checksums yet.  -EBADMSG if anything but its end is
+ * damaged, -EFBIG if it takes too long.
  */
 int reader_open_heads(struct capture **, const char *path,
     char why[CAPTURE_WHY]);

@@ -283,7 +283,8 @@ block_of(const struct capture *c, const struct reader_part *p, uint64_t seq)
 
 /*
  * Replaces the list by the last checkpoint not after that moment, if that is
- * later, or as late and the list is not known.  A damaged one is passed over.
+ * later than the list, or the list is not known and it is no earlier.  A damaged
+ * one is passed over.
  */
 static int
 jump(struct capture *c, struct reader_part *p, struct capture_list *l,

@@ -69,10 +69,10 @@ part_at(struct capture_recording *r, uint32_t no)
 }
 
 /*
- * A ring keeps all definitions except threads, which are in a table.  Those of
- * an ended part stay until the segment goes in which the last part that uses
- * them ended.  One file keeps its parts: a lost segment must not make others
- * unreadable.
+ * A ring keeps all definitions except threads, which are in a table.  Those of an
+ * ended part are kept until the segment is dropped in which the last part that uses
+ * them ended.  One file keeps its parts, so that a lost segment does not make the
+ * others unreadable.
  */
 static bool
 is_kept(struct capture_recording *r, const struct definition *d)
@@ -132,7 +132,7 @@ append_definition(struct capture_recording *r, enum format_kind kind, uint32_t p
 	r->waiting = true;
 }
 
-/* Keeps the thread's row for the next file of a ring.  True: it has changed. */
+/* Keeps the thread's row for the next file of a ring.  True if it has changed. */
 static bool
 note_thread(struct recording_part *p, const void *row, size_t len)
 {
@@ -221,7 +221,10 @@ step_checkpoint(struct capture_recording *r, struct recording_part *p)
 		drop_checkpoint(c);
 }
 
-/* Encodes the state, and writes its first portion; nothing without memory. */
+/*
+ * Encodes the present state, and writes its first portion.  Without memory nothing
+ * is written.
+ */
 static void
 begin_checkpoint(struct capture_recording *r, struct recording_part *p)
 {
@@ -285,8 +288,8 @@ later_of(int64_t a, int64_t b)
 }
 
 /*
- * Events from `seq` on are not in the file; ms of the first, INT64_MIN: it has
- * not come.
+ * Notes that events from `seq` on are not in the file, and when the first of them
+ * was; INT64_MIN: it has not come.
  */
 static void
 note_absent(struct recording_part *p, uint64_t seq, int64_t ms)
@@ -522,7 +525,7 @@ begin_block(struct recording_part *p, uint64_t seq, const struct rec *rec)
 		p->ms = (int64_t)rec->w[2];
 }
 
-/* Adds as many events as fit; their number. */
+/* Adds as many events as the block has room for.  Returns their number. */
 static size_t
 take_events(struct capture_recording *r, uint32_t no, uint64_t seq,
     const struct rec *rec, size_t n)

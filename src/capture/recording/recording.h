@@ -1,6 +1,6 @@
 /*
- * recording: what the writer knows of each part, and the files as they are
- * written.  One thread.  Private to the room; ../capture.h has what others
+ * recording: the writer's own side: what it knows of each part, and the files as
+ * they are written.  One thread.  Private to the room; ../capture.h has what others
  * call.
  *
  *	writer.c	the writer: its queue, its thread
@@ -17,8 +17,8 @@
 /* --- files (segments.c) --------------------------------------------------- */
 
 /*
- * A write that fails stops it all: the torn block is cut off, and nothing is
- * written until segments_resume().
+ * A write that fails stops it all: the torn block is cut off, and until
+ * segments_resume() has begun another segment nothing is written.
  */
 struct segments {
 	int fd;			/* of the file that is written; -1: none */
@@ -49,8 +49,8 @@ struct segments {
 void segment_name(char out[SEGMENT_NAME], uint64_t number);
 
 /*
- * -EINVAL, -EEXIST, -ENOMEM; -errno of the first write. *before: NULL, or a
- * killed node's; the caller's.
+ * -EINVAL, -EEXIST, -ENOMEM; -errno of the first write.  *before: NULL, or what the
+ * file has from a node that was killed; the caller's.
  */
 int segments_open(struct segments *, const struct capture_opts *,
     struct capture **before);
@@ -86,8 +86,8 @@ struct resumed_part {
 };
 
 /*
- * Numbers and sizes of the segments; cuts a torn block off.  -EEXIST: no
- * capture, or it has ended.
+ * Numbers and sizes of the segments that there are; cuts a torn block off.  -EEXIST: no
+ * capture, or its recording has ended.
  */
 int resume_segments(struct segments *, struct capture **before);
 /* The part of that image.  -ENOENT, -ENOMEM, errors of read(). */

@@ -1,6 +1,6 @@
 /*
- * The node's next process continues a killed one's capture: in a segment
- * behind the last whole block, each image in its part.
+ * A capture whose node was killed is continued by the next process of the node: in a
+ * segment of its own behind the last whole block, each image in its part.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,8 +26,8 @@ cut_file(struct segments *o, const struct capture *c)
 }
 
 /*
- * A last file without a whole head is none.  Its owner may have a lease, for
- * which nobody waits here, or have put another one there.
+ * A last file without a whole segment head is none.  The folder's owner may have a lease
+ * of the file, for which nobody waits here, or have put another one in its place.
  */
 static int
 cut_last(struct segments *o, const struct capture *c)

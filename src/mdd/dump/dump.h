@@ -13,12 +13,17 @@
  *	write.c		writes an mddout file; ../take reads targets for it
  *
  * Vocabulary
- *	moment		one event: number, function, time, thread, return addresses.
+ *	moment		one event: sequence number, function, time, thread and
+ *			return addresses.
  *	record		an allocation: a block with the moment of its allocation.
- *	past record	a freed block with both moments: a record of the history.
- *	unsure		a record in an update when the target stopped, or contradictory.
- *	problem		a damaged place, by offset or address.  The rest is kept.
- *	position	a sequence number's place in the order of events, across wraps.
+ *	past record	a freed block, with the moments of both: a record of the
+ *			history.
+ *	unsure		a record that was being updated when the target stopped, or
+ *			that contradicts itself.
+ *	problem		a place where the data breaks, by offset in the file or
+ *			address in the target.  The rest is kept.
+ *	position	of a sequence number: its place in the order of events,
+ *			which outlives a wrap-around of the counter.
  *
  * The model does not know where it came from: live targets fill it as well.
  * Names and paths are outside text, not yet safe for a terminal.
@@ -163,8 +168,8 @@ enum dump_kind {
 int dump_file_kind(const char *path, enum dump_kind *);
 
 /*
- * Reads what can be read; dump_fini() in each case; copies the name.  -ENOMEM;
- * -EBADMSG: no mddout file; errors of base_file_read().
+ * Reads what can be read; dump_fini() in each case.  -ENOMEM; -EBADMSG: no
+ * mddout file; errors of base_file_read().  The name is copied.
  */
 int dump_read_file(struct dump *, const char *path);
 int dump_read(struct dump *, const char *name, const uint8_t *bytes,

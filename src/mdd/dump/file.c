@@ -1,4 +1,7 @@
-/* A chunk with a wrong checksum is used and reported: tables.c checks each value. */
+/*
+ * An mddout file: a header, and chunks with checksums.  A chunk with a wrong
+ * checksum is used and reported: tables.c checks each value.
+ */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /*
- * layout: where the fields of a target's tables lie, by its word size, and
- * their limits.
+ * layout: where the fields of a target's tables lie, by its word size, and how
+ * large a table may be.
  */
 #ifndef MDD_DUMP_LAYOUT_H
 #define MDD_DUMP_LAYOUT_H

@@ -184,8 +184,8 @@ is_anonymous(const struct maps_line *m)
 }
 
 /*
- * The first anonymous mapping behind the program that has a block, and those
- * that adjoin it.
+ * Names a heap without a name: the first anonymous mapping behind the program that
+ * has a block, and those that adjoin it.
  */
 static void
 name_heap(const struct dump *d, struct mappings *maps)

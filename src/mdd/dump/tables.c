@@ -1,6 +1,8 @@
 /*
- * Data may be damaged: each address is looked up in the file's memory, which
- * limits each count, and no link is followed.
+ * The tables of a target: root, shards with their slabs, threads, history.
+ *
+ * Their data may be damaged: each address is looked up in the memory of the
+ * file, which also limits each count, and no link is followed.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -257,8 +257,9 @@ segment_from(const struct take *t, size_t segments, uint64_t address)
 }
 
 /*
- * Adds a mapped file: segments get its path, the rest a mapping.  `head`: the
- * file's beginning.
+ * Adds a mapped file: gives segments its path, and adds a mapping for the part
+ * without segments.
+ * `head` is the address of the file's beginning.
  */
 static int
 add_file(struct take *t, size_t segments, struct take_mapping m,

@@ -206,8 +206,8 @@ search(struct take *t, uint64_t lo, uint64_t hi, uint8_t *block)
 }
 
 /*
- * A file's data, or the .bss behind it: in a process, reading more would make
- * the kernel allocate pages.
+ * The data of a file, or the .bss behind it.  In a process, nothing else is
+ * read: that would make the kernel allocate pages that it does not use.
  */
 static bool
 is_static_data(const struct take *t, size_t i)

@@ -79,8 +79,9 @@ by_address(const void *a, const void *b)
 }
 
 /*
- * The most bytes of all tables: the core's, or twice a process's writable
- * mappings, which may grow.
+ * The most bytes that all tables may have: those of the core file, or of a
+ * process twice those of its writable mappings, for it may have mapped more
+ * since.
  */
 static uint64_t
 table_limit(const struct take *t)
@@ -132,8 +133,9 @@ settle_areas(struct take *t, struct take_areas *a)
 }
 
 /*
- * Some more, for the next plan may be larger.  The same pages are present
- * while the process is stopped.
+ * Reserves memory for the copy, and some more: the next plan of a running
+ * process may be larger.  It uses the same pages, so they are present while the
+ * process is stopped.
  */
 static int
 reserve(struct take_areas *a)
@@ -564,8 +566,9 @@ take_close(struct take *t)
 }
 
 /*
- * Unwritten records belong to the next dump, for their threads may be delayed;
- * in the oldest eighth they are given up, so that the history gets room.
+ * Records that are not yet written belong to the next dump, for their threads
+ * may be delayed.  In the oldest eighth they are given up, so that the history
+ * gets room.
  */
 uint32_t
 take_history_next(const struct take *t)

@@ -1,8 +1,9 @@
 /*
  * The first copies are made without a stop.  If root and shards are the same
  * before and after one, and no shard was in an update, the copy is of one
- * moment.  Otherwise PTRACE_SEIZE and PTRACE_INTERRUPT, which send no signal,
- * stop the process; the kernel resumes it when we end, in whatever way.
+ * moment.  Otherwise the process is stopped by PTRACE_SEIZE and
+ * PTRACE_INTERRUPT, which send no signal; the kernel resumes it when we end, in
+ * whatever way.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -297,7 +298,7 @@ process_copy(struct take *t)
 	return copy_stopped(t);
 }
 
-/* A file of /proc, of unknown size.  Heap, or NULL and errno. */
+/* Reads a file of /proc, whose size is unknown.  Heap, or NULL and errno. */
 static char *
 read_proc(pid_t pid, const char *name)
 {

@@ -13,7 +13,8 @@
  * Vocabulary
  *	source	reads memory of the target by address.
  *	area	memory to be copied: an address and its bytes.
- *	problem	a damaged place, by its address.  The readable rest is copied.
+ *	problem	a damaged place of the data, by its address.  The readable rest
+ *		is copied.
  *	moved	the target changed its data during the copy.
  *
  * Example
@@ -139,20 +140,23 @@ int take_open_core(struct take *, const char *path);
 int take_open_process(struct take *, pid_t);
 void take_close(struct take *);
 
-/* -ENOENT: there is no root; -ENODATA: it is empty, for nothing is collected. */
+/*
+ * Finds the root. -ENOENT: there is none; -ENODATA: it is empty, for nothing is
+ * collected.
+ */
 int take_find_root(struct take *);
 /* True if a root may be there: magic, byte order, version, word size, sizes. */
 bool take_root_fits(const struct take_source *, uint64_t address);
 
 /*
  * Copies all areas.  -ENOMEM; unreadable memory is a problem.  A process that
- * changes its data is stopped, for 50 ms at most.
+ * changes its data meanwhile is stopped, for 50 ms at most.
  */
 int take_copy(struct take *);
 
 /*
- * Reads root and shards, and makes the tables' areas; a second call makes them
- * again.
+ * Reads root and shards, and makes the areas of the tables from them.  A second
+ * call makes them again.
  */
 int take_plan(struct take *);
 int take_plan_heads(struct take *);
@@ -178,7 +182,10 @@ struct take_about {
 /* 0 or the error of writing. */
 int take_write(const struct take *, FILE *out, const struct take_about *);
 
-/* Where the next dump begins: at the next record, or at the first unwritten one. */
+/*
+ * The index at which the next dump begins: that of the next record, or of the
+ * first record that is not yet written.
+ */
 uint32_t take_history_next(const struct take *);
 /* Empties the history of a process.  Errors have a sentence. */
 int take_reset(struct take *);
@@ -194,8 +201,8 @@ void core_file_close(struct core_file *);
 uint64_t core_file_bytes(const struct core_file *);	/* of the file */
 
 /*
- * The value of a symbol of an ELF file; `size` 0: any.  -ENOENT, errors of
- * opening it.
+ * The value of a symbol of an ELF file, or -ENOENT; `size` 0: any.  Errors of
+ * opening it, too.
  */
 int elf_symbol(const char *path, const char *name, uint64_t size,
     uint64_t *value);

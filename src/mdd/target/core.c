@@ -1,6 +1,8 @@
 /*
- * A slot of a slab is free (ptr 0) or holds an allocation.  Hash chains lead
- * to the slot of an address; they can be made anew from the slots at any time,
+ * The table of allocations and the history.
+ *
+ * A slot of a slab is free (ptr 0) or holds an allocation.  Hash chains lead to
+ * the slot of an address; they can be made anew from the slots at any time,
  * which is how they grow and how a forked child repairs them.
  *
  * With several shards the lock of one is its `owner`.  A signal handler that
@@ -304,7 +306,7 @@ set_buckets(struct mdd_shard *s, uint32_t n)
 	return 1;
 }
 
-/* Unlinks the address.  Its slot + 1; 0: not listed. */
+/* Removes the address from its chain.  Its slot + 1; 0: not listed. */
 static uint32_t
 unlink_ptr(struct mdd_shard *s, uintptr_t ptr)
 {
@@ -354,8 +356,9 @@ tell_overflow(uint32_t next)
 static uintptr_t overflow_owner;
 
 /*
- * One thread calls the overflow function while others wait: a debugger that
- * stops there can dump the records. 0: the wait was too long.
+ * One thread calls the overflow function while the others wait: a debugger that
+ * stops there can dump the records before one is overwritten.  0: the wait was
+ * too long.
  */
 static int
 wait_for_room(uint32_t next, uintptr_t self)
@@ -411,8 +414,8 @@ history_take(void)
 #endif
 
 /*
- * Claims the place: the writer of the record before may be slow.  A record
- * whose link is CLAIMED is half written. 0: not in time.
+ * Claims the place for the caller: the writer of the record before may be slow.
+ * A record whose link is CLAIMED is half written.  0: not in time.
  */
 #define CLAIMED (MDD_LINK_MASK << MDD_FUNCTION_BITS)
 
@@ -490,7 +493,7 @@ add_block(struct mdd_shard *s, const struct event *e)
 		set_buckets(s, s->buckets * 2);
 }
 
-/* Unlinks the block.  Its slot + 1; 0: not listed. */
+/* Removes the block from its chain.  Its slot + 1; 0: not listed. */
 static void
 end_block(struct mdd_shard *s, uint32_t slot, const struct event *e)
 {
@@ -863,7 +866,10 @@ mdd_free(const void *ptr, enum mdd_function function, uintptr_t caller)
 	record_event(&e);
 }
 
-/* Keeps the slot: before mdd_move_end(), its address can already be another block's. */
+/*
+ * Removes the block from its chain but keeps its slot: before mdd_move_end(),
+ * its address can already belong to another block.
+ */
 void
 mdd_move_begin(struct mdd_move *m, const void *ptr,
     enum mdd_function function, uintptr_t caller)

@@ -76,10 +76,10 @@ mdd_port_thread_word(void)
 }
 
 /*
- * Walks frame pointers (-fno-omit-frame-pointer): in a static program libgcc's
- * unwinder allocates inside its own lock.  All memory from a frame to the end
- * of its stack can be read.  The walk ends where the chain leaves the stack,
- * or the return address is not in the program.
+ * Walks frame pointers, for programs built with -fno-omit-frame-pointer: in a
+ * static program libgcc's unwinder allocates inside its own lock.  All memory
+ * from a frame to the end of its stack can be read.  The walk ends where the
+ * chain leaves the stack, or the return address is not in the program.
  */
 extern const char __executable_start, __etext;
 extern void *__libc_stack_end;

@@ -1,6 +1,8 @@
 /*
- * "on,backtrace=4,history=2048,thread=off": options in lower case.  A name
- * without a value turns its option on; history also takes a number of records.
+ * The settings of a start: "on,backtrace=4,history=2048,thread=off".
+ *
+ * Names are those of the options, in lower case.  A name without a value turns
+ * its option on; history also takes a number of records.
  */
 #include <string.h>
 

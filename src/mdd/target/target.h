@@ -18,8 +18,10 @@
  *	event		an allocation or a free.
  *	record		what is kept of an allocation.
  *	history		a circular buffer of allocations with their frees.
- *	shard		a part of the table with a lock; an address is always in the same one.
- *	slab		memory for records, each twice as large as the one before; never given back.
+ *	shard		a part of the table with a lock of its own.  An address
+ *			is always in the same shard.
+ *	slab		memory for records.  Each next one of a shard is twice as
+ *			large; none is given back.
  *	port		what the core needs of the system: see below.
  *	caller		a return address: level 1 of the backtrace.
  *	dump		a copy of these data in a file: mddout(5).
@@ -94,9 +96,9 @@
 #endif
 
 /*
- * More than one, a power of two: threads run at the same time, signals
- * interrupt them, and GCC's __atomic functions are there.  One: the port's
- * lock excludes everything else.
+ * More than one shard, a power of two: threads run at the same time, signals
+ * interrupt them, and the compiler has GCC's __atomic functions.  One: the
+ * port's lock excludes everything else.
  */
 #ifndef MDD_SHARDS
 #define MDD_SHARDS 1
@@ -174,21 +176,21 @@ struct mdd_opts {
 };
 
 /*
- * Starts the collection, once, before other threads exist; NULL: the settings
- * above. 0, or -1: nothing is collected, for the port has no memory or lacks
- * an option, or MDD_DEBUGDATA is 0.
+ * Starts the collection; call it once, before other threads exist.  NULL: the
+ * settings above.  Returns 0, or -1 if nothing is collected: the port has no
+ * memory or does not support an option, or MDD_DEBUGDATA is 0.
  */
 int mdd_start(const struct mdd_opts *);
 
 /*
- * Parses settings as in libmdd(3). 1: on; 0: off, or text is empty; -1: an
+ * Parses settings as in libmdd(3).  Returns 1: on; 0: off, or text is empty; -1: an
  * error at *bad.
  */
 int mdd_settings(struct mdd_opts *, const char *text, const char **bad);
 
 /*
- * After the real function has succeeded.  `actual`: the size used, 0 not
- * known; NULL is ignored.  Async-signal-safe.
+ * Call it after the real function has succeeded.  `actual` is the size that the
+ * allocator used, 0 not known.  ptr NULL is ignored.  Safe in signal handlers.
  */
 void mdd_alloc(const void *ptr, size_t size, size_t actual,
     enum mdd_function, uintptr_t caller);
@@ -201,9 +203,9 @@ uint32_t mdd_alloc_number(const void *ptr, size_t size, size_t actual,
 void mdd_free(const void *ptr, enum mdd_function, uintptr_t caller);
 
 /*
- * A realloc: begin before the real function, end after it, then mdd_alloc()
- * for the new block.  `moved` 0: the call failed, the old block stays; a
- * sequence number is used up.
+ * A realloc of ptr: call begin before the real function and end after it, then
+ * mdd_alloc() for the new block.  `moved` 0: the real call failed, and the old
+ * block is unchanged; a sequence number is used up all the same.
  */
 struct mdd_move {
 	uint32_t seqno, index;
@@ -225,8 +227,8 @@ void mdd_thread_changed(int ended);
 void mdd_thread_ended(uintptr_t handle);
 
 /*
- * Keep the data unchanged for a copy, one thread at a time; with one shard,
- * only in memory.
+ * Keep the data unchanged while a thread copies them.  One thread at a time;
+ * with one shard, only for a copy in memory.
  */
 void mdd_hold(void);
 void mdd_release(void);
@@ -240,8 +242,8 @@ struct mdd_copy {
 	uint32_t thread;		/* 0: not known */
 };
 /*
- * Reads a slot that no thread changes. 1: an allocation; 0: free, or in a
- * realloc(); -1: no such slot.
+ * Reads a slot of a shard while no thread changes it.  1: it has an allocation; 0:
+ * it is free, or its block is in a realloc(); -1: the shard has no such slot.
  */
 int mdd_look(unsigned shard, uint32_t slot, struct mdd_copy *);
 /* A thread of the table; NULL: not known. */
@@ -253,25 +255,31 @@ void mdd_forked(void);
 /* Called after each update; the data are then consistent.  For breakpoints. */
 MDD_PUBLIC void cyg_memalloc_dd_done(void);
 
-/* The history is full of undumped records, and the first will be overwritten next. */
+/*
+ * Called when the history is full of records that no dump has, before the first
+ * of them is overwritten.
+ */
 MDD_PUBLIC void cyg_memalloc_dd_history_overflow(void);
 
 /*
- * Zeroed memory, aligned for any word, never freed, not recorded; NULL: none.
- * With one shard the lock is held, except in mdd_start().
+ * Zeroed memory, aligned for any word, never freed; NULL: none.  It must not be
+ * recorded itself.  With one shard the lock is held, except in mdd_start().
  */
 void *mdd_port_memory(size_t bytes);
 
 #if MDD_SHARDS == 1
-/* Exclude interrupts and other threads; unlock takes lock's result.  Calls nest. */
+/*
+ * Exclude interrupts and other threads; unlock takes what lock returned.  Calls
+ * nest: the last unlock ends it.
+ */
 uintptr_t mdd_port_lock(void);
 void mdd_port_unlock(uintptr_t);
 #else
 /* A number of the calling thread, not 0; a fork keeps it. */
 uintptr_t mdd_port_self(void);
 /*
- * Waits for another thread, longer as `turn` grows from 0. 0: give up, the
- * event is missed.
+ * Waits a little for another thread, longer as `turn` grows from 0. 0: give up,
+ * the event counts as missed.
  */
 int mdd_port_wait(unsigned turn);
 #endif
@@ -282,22 +290,22 @@ uint64_t mdd_port_ticks(uint32_t *hz);	/* since the start; hz: in a second */
 
 #if MDD_PORT_THREADS
 /*
- * The calling thread, name with MDD_NAME bytes and a final 0. handle 0: no
- * thread exists yet, the event is the first one's.  An unknown number or name
- * stays unchanged.
+ * The calling thread; the name has MDD_NAME bytes with its final 0.  handle 0: no
+ * thread exists yet, and the event is recorded for the first one.  Leaves an
+ * unknown number or name unchanged.
  */
 void mdd_port_thread(uintptr_t *handle, uint32_t *number, char *name);
 /*
- * A word of the calling thread, 0 at first, for the core; NULL: threads are
- * found by handle.
+ * The address of a word of the calling thread, 0 at first, for the core's use;
+ * NULL: the core finds the thread by its handle.
  */
 uint32_t *mdd_port_thread_word(void);
 #endif
 
 #if MDD_PORT_STACK
 /*
- * At most n levels behind `caller`; others stay 0.  A port without backtraces
- * has one: __builtin_return_address() above 0 may crash.
+ * The backtrace behind `caller`: fills at most n levels, the others stay 0.  A
+ * port without it has one level; __builtin_return_address() above 0 may crash.
  */
 void mdd_port_stack(uintptr_t caller, uintptr_t *level, unsigned n);
 #endif

@@ -1,4 +1,7 @@
-/* For the linker's --wrap, with any libc, also static. libmdd(3) has the options. */
+/*
+ * Hooks for the linker's --wrap: they work with any libc, and in programs that
+ * are linked statically.  libmdd(3) has the options to link with.
+ */
 #include <stdlib.h>
 
 #include "target.h"
@@ -12,7 +15,10 @@
 #define ACTUAL(p) 0
 #endif
 
-/* Calls of NAME come to WRAP(NAME); REAL(NAME) is the hidden function. */
+/*
+ * Calls of NAME come to WRAP(NAME) by --wrap=NAME; REAL(NAME) is the hidden
+ * one.
+ */
 #define WRAP(name) __wrap_##name
 #define REAL(name) __real_##name
 
@@ -107,8 +113,9 @@ WRAP(posix_memalign)(void **p, size_t align, size_t size)
 #else
 
 /*
- * In newlib malloc() and its like call the functions below, as the library
- * does.  They are wrapped too, so that the caller is the program.
+ * In newlib malloc() and its like call the functions below, and so does the
+ * library itself.  malloc() and its like are wrapped too, so that the caller is
+ * the program.
  *
  * The functions call each other: realloc() may call malloc() and free(), and
  * malloc() may free the rest of the heap's old end.  Only the outermost call

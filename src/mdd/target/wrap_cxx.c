@@ -1,6 +1,6 @@
 /*
- * The usual C++ operators, which call malloc() and free().  Programs that
- * define operators of their own do not wrap these.
+ * Hooks for the linker's --wrap: the usual C++ operators, which call malloc() and
+ * free().  Programs that define operators of their own do not wrap these.
  */
 #include <stdlib.h>
 
@@ -16,7 +16,10 @@
 #define NAME(prefix, new, rest) PASTE(prefix##new, j, rest)
 #endif
 
-/* If malloc() fails, the real operator new tries again and throws. */
+/*
+ * The usual operator new, which calls malloc().  If that fails, the real
+ * operator tries again and throws.
+ */
 #ifdef _NEWLIB_VERSION
 void *mdd_newlib_malloc(struct _reent *, size_t used, size_t size,
     enum mdd_function, uintptr_t caller);

@@ -2,8 +2,10 @@
  * arrivals: how targets come in.
  *
  * Vocabulary
- *	hello	a target's message; it waits 50 ms for its welcome.
- *	acceptor	the thread that answers hellos: the loop may be in a pass.
+ *	hello	the message of a target's library; a target waits 50 ms for its
+ *		welcome.
+ *	acceptor	the thread that answers hellos, for the loop may be in the
+ *		middle of a pass.
  *	arrived	welcomed, with a keeper, and not adopted by the loop yet.
  *	missed	said hello and has no stream: its keeper has the reason only.
  *	unseen	could not even say hello, and has left a word (stream/ring.h).
@@ -53,7 +55,10 @@ struct unseen_process {
 	const char *why;		/* static */
 };
 
-/* The page of the node's previous process, or a new one; none without memory. */
+/*
+ * Opens the page of the node's previous process, or a new one; none without
+ * memory.
+ */
 void unseen_open(struct unseen *, struct node *);
 void unseen_close(struct unseen *);
 /* The text for an enum ring_unseen_why, from a target. */
@@ -62,11 +67,14 @@ const char *unseen_why(unsigned why);
 bool unseen_changed(struct unseen *);
 bool unseen_take(struct unseen *, struct unseen_process *);
 /*
- * For a process found without a word: takes it for a counted one.  Why that
- * could not register; NULL: none left.
+ * For a process that was found and left no word: takes it for one of those
+ * counted.  Returns why that one could not register, or NULL if none is left.
  */
 const char *unseen_pair(struct unseen *);
-/* How many were counted and not found. *why, or NULL: the reason of some. */
+/*
+ * How many were counted and not found.  *why: the reason of some of them; why
+ * may be NULL.
+ */
 uint64_t unseen_counted(const struct unseen *, const char **why);
 
 struct hello {
@@ -97,8 +105,8 @@ struct hello {
 /* An empty queue; targets cannot come in yet. */
 void hello_init(struct hello *, struct node *);
 /*
- * Listens at a bound socket; owns fd, also on failure.  Nobody is answered
- * yet. inherited: it listens, and stays.
+ * Listens at a bound socket; owns fd, also on failure.  Nobody is answered yet.
+ * inherited: it listens already, and stays where it is.
  */
 int hello_listen(struct hello *, int fd, const char *path, bool inherited);
 /* Starts the thread, after streams were taken over. */
@@ -108,8 +116,8 @@ void hello_stop(struct hello *);
 void hello_fini(struct hello *);
 
 /*
- * A target welcomed by the process before, by its connection's number: parents
- * before children.  Before hello_start().
+ * Inserts a target that the process before has welcomed, by the number of its
+ * connection: parents come before their children.  Before hello_start().
  */
 void hello_put_back(struct hello *, struct keeper *);
 /* Length of the queue; it includes every target welcomed by the time of the call. */
@@ -122,9 +130,9 @@ uint64_t hello_take_missed(struct hello *, const char **why);
 struct keeper *hello_take_image(struct hello *, pid_t);
 
 /*
- * A target is a process; two images during an exec count once.  The acceptor
- * counts a target with its stream, for a burst would be over before the loop
- * hears of it; the loop counts ended ones.
+ * A target is a process; two images of one, during an exec, count once.  The
+ * acceptor counts a target as soon as it has a stream, for a burst would be over
+ * before the loop has heard of it; the loop counts ended ones.
  */
 
 #define QUOTA_TARGETS 1024	/* more than NODE_TARGETS_MAX; others are not counted */

@@ -185,9 +185,10 @@ hello_take_image(struct hello *h, pid_t pid)
 }
 
 /*
- * Unanswered connections.  The kernel's queue does not separate users, so all
- * are accepted before the next answer: more places than hellos answered within
- * 50 ms.
+ * Connections that are not answered yet.  The kernel's queue does not separate
+ * users, so the acceptor accepts all connections in it before it answers the
+ * next one.  There are more places than hellos that can be answered within 50
+ * ms.
  */
 #define WAITING_MAX 512
 #define WAITING_FEW 64		/* where descriptors are few */
@@ -634,8 +635,8 @@ count_users(struct acceptor *a)
 }
 
 /*
- * Each user's arrived targets, if all users have so many that the loop may be
- * behind.
+ * Counts each user's arrived targets, but only if all users together have so
+ * many that the loop may be behind with one of them.
  */
 static void
 count_arrived_of_users(struct acceptor *a)
@@ -665,7 +666,10 @@ close_waiting(struct acceptor *a, struct waiting *w)
 	*w = a->waiting[--a->n];
 }
 
-/* This user's oldest connection without a hello, else the newest with one; or NULL. */
+/*
+ * This user's oldest connection without a hello, or else the newest one with a
+ * hello; or NULL.
+ */
 static struct waiting *
 find_giving_way(struct acceptor *a, unsigned user, int64_t now)
 {
@@ -688,7 +692,10 @@ find_giving_way(struct acceptor *a, unsigned user, int64_t now)
 	return silent != NULL ? silent : newest;
 }
 
-/* Closes a connection of the user with most.  False: all may stay for now. */
+/*
+ * Closes a connection of the user who has most.  False: the user may keep all
+ * for now.
+ */
 static bool
 make_place(struct acceptor *a)
 {
@@ -778,9 +785,10 @@ close_silent(struct acceptor *a, int64_t now)
 }
 
 /*
- * A user's short programs may register faster than the loop can end them.  So
- * the node delays their hellos, by less than a target waits; not with
- * --no-wait, nor with more than half of the places taken.
+ * Many short programs of a user may register faster than the loop can end them,
+ * until the node has no place left.  So the node delays their hellos, by less
+ * than a target waits; but not with --no-wait, nor while more than half of the
+ * places are taken.
  */
 static bool
 is_delayed(const struct acceptor *a, const struct waiting *w, int64_t now)
@@ -800,8 +808,8 @@ comes_before(const struct acceptor *a, const struct waiting *w,
 }
 
 /*
- * The next connection to answer: the oldest undelayed hello of the user whose
- * turn it is; or NULL.
+ * The next connection to answer: the oldest one, with a hello that is not
+ * delayed, of the user whose turn it is; or NULL.
  */
 static struct waiting *
 next_to_answer(struct acceptor *a, int64_t now)

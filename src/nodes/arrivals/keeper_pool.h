@@ -1,15 +1,17 @@
 /*
  * keeper pool: keepers made in advance.
  *
- * Making a keeper and storing its descriptors takes a third of a millisecond,
- * and a target waits.  So a thread of low priority makes some in advance; the
- * acceptor and welcomed targets go first.
+ * It takes a third of a millisecond to make a keeper and to store the descriptors for
+ * the node's next process, and a target waits for its welcome.  So a thread of low
+ * priority makes some keepers in advance; the acceptor and the targets that it has just
+ * welcomed have precedence.
  *
- * A keeper with an ended target's areas is only for processes of the node's
+ * A keeper with the areas of an ended target is only for processes of the node's own
  * user.
  *
- * Streams are numbered as made: a target may overtake a keeper in the making;
- * connections are numbered as welcomed.
+ * Streams are numbered as they are made, so a target that comes when the pool is
+ * empty may overtake a keeper that is being made: only connections are numbered
+ * in the order of welcomes.
  */
 #ifndef NODES_ARRIVALS_KEEPER_POOL_H
 #define NODES_ARRIVALS_KEEPER_POOL_H
@@ -43,8 +45,8 @@ struct keeper_pool {
 };
 
 /*
- * Starts the thread with the caller's signal mask; without it each target
- * waits for its keeper.
+ * Starts the thread with the caller's signal mask.  If that fails, each target
+ * waits until its keeper is made.
  */
 void keeper_pool_start(struct keeper_pool *, struct node *);
 /* Ends it, and drops what is left. */

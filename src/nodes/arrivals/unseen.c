@@ -1,6 +1,7 @@
 /*
- * Children of targets that cannot say hello leave a word in the page (struct
- * ring_unseen).  Targets write it: only counts and rows depend on it.
+ * The page in which children of targets leave a word if they cannot say hello;
+ * see struct ring_unseen in stream/ring.h.  Targets write its content: only
+ * counts and rows depend on it, and these may be wrong.
  */
 #include <errno.h>
 #include <fcntl.h>

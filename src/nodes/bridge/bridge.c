@@ -83,7 +83,10 @@ ask_node(struct enquiry *q, const char *path)
 	return q->has;
 }
 
-/* The node with the target, live before ended, a command's newest; else `usual`. */
+/*
+ * The node with the target, live before ended, and of a command the newest;
+ * `usual` if none is better.
+ */
 static size_t
 choose_node(char *const *paths, size_t n, size_t usual, const char *target)
 {
@@ -170,8 +173,8 @@ await(struct pollfd *p, int fd, bool in, bool out)
 }
 
 /*
- * One turn; 1 at the end.  The page is always watched, the node not: its last
- * bytes go out first.
+ * One turn; 1 at the end. The page is always watched, as the node may be
+ * stopped. The node is not: its last bytes go out before its end counts.
  */
 static int
 pass_turn(struct pass *up, struct pass *down)

@@ -2,13 +2,16 @@
  * bridge: `pageknode --stdio` connects a page of another machine to a node
  * here.
  *
- * It connects to the target's node, else to this user's daemon, the newest
- * node of his commands or the system's daemon, and copies bytes, BRIDGE_BUFFER
- * each way, until either side ends.
+ * It connects to the node that has the page's target if one is given, else to
+ * this user's daemon, to the newest node of his commands or to the system's
+ * daemon. Then it copies bytes between standard input and output and the node,
+ * BRIDGE_BUFFER each way at most, until either side ends.
  *
- * First it sends a LIMIT: the most roles, the other machine's address as sshd
- * tells it, and the node number of the key's line.  The node takes LIMIT
- * before HELLO only, and each can only restrict: the page cannot lift it.
+ * First it sends a LIMIT: the most that the page's roles may be, that the page is
+ * on another machine, that machine's address as sshd tells it, and the page's node
+ * number if the line of its authorized key has one. The node enforces it. It takes
+ * LIMIT before HELLO only, and each can only restrict, so nothing that the page
+ * sends can lift it.
  */
 #ifndef NODES_BRIDGE_H
 #define NODES_BRIDGE_H
@@ -28,13 +31,17 @@ struct bridge_opts {
 /* Returns an exit status; reports errors. */
 int bridge_run(const struct bridge_opts *);
 
-/* By SSH_CONNECTION or SSH_CLIENT (NULL: not set): an address, BRIDGE_LOOP, or "". */
+/*
+ * The page's machine by SSH_CONNECTION or else SSH_CLIENT (NULL: not set): an
+ * address, BRIDGE_LOOP, or "" if unknown.
+ */
 void bridge_origin(const char *connection, const char *client, char *out,
     size_t cap);
 
 /*
- * Copies until either ends, `first` to the node before the page's bytes.
- * Descriptors stay the caller's, non-blocking.  Negative errno.
+ * Copies bytes between a page and a node's socket until either ends, `first` to
+ * the node before the page's. The descriptors stay the caller's and become
+ * non-blocking. Negative errno.
  */
 int bridge_pass(int in, int out, int node, const uint8_t *first, size_t len);
 

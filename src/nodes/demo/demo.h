@@ -4,14 +4,16 @@
  *	demo.c		generators
  *	device.c	devices
  *
- * Generators demo:note, demo:1 and demo:flood are the same in every run.
- * note's records are classic bytes with BCD times, the others' wide.
+ * Generators are demo:note, demo:1 and demo:flood; they are the same in every
+ * run, for tests and manuals.  Records of note are classic bytes with BCD times,
+ * as a foreign node would send them; those of the others are wide, in true order.
  *
- * A device, raw:PATH, is a foreign classic stream: a serial line, a pipe, a
- * FIFO, a file.  The page opens it with its user's rights and passes the
- * descriptor.  It is read at 15 Hz, never waited for; stream/raw.c finds
- * records.  A terminal passes all bytes, and is set back at the end.  Frees of
- * unknown addresses are of earlier blocks.
+ * A device is what a page opens as raw:PATH, a foreign classic stream in bytes: a
+ * serial line, a pipe, a FIFO, a file.  The page opens it, with the rights of its
+ * user, and passes the descriptor.  It is read at 15 Hz and never waited for;
+ * stream/raw.c finds the records.  A terminal is set to pass all bytes through,
+ * and set back when the node ends.  The stream was there before the page, so
+ * frees of unknown addresses are of blocks from before.
  */
 #ifndef NODES_DEMO_H
 #define NODES_DEMO_H
@@ -19,8 +21,8 @@
 struct node;
 
 /*
- * Starts node->opts.demo.  -ENOENT: unknown name; -EINVAL: not a time; errors
- * of keeper_new().
+ * Starts the generator node->opts.demo.  -ENOENT: unknown name; -EINVAL: not a
+ * time; or an error of keeper_new().
  */
 int demo_start(struct node *);
 

@@ -108,8 +108,8 @@ enum input {
 };
 
 /*
- * Never waits, without O_NONBLOCK: flags may be shared. poll() says nothing
- * before a FIFO's first writer.
+ * Never waits; without O_NONBLOCK, as others may share the descriptor's flags.
+ * poll() says nothing before the first writer of a FIFO.
  */
 static enum input
 read_input(struct device *d, uint8_t *buf, size_t *n, int *err)

@@ -1,9 +1,10 @@
 /*
  * access: the peer of a socket and its permissions.
  *
- * A user's node serves that user and root; the system's every user: each reads
- * the streams of his own processes, root and the group `pagek` all.  Only a
- * target's user and root may end or arm it.  Roles are limited to the node's.
+ * A user's node serves that user and root. The system's node serves every user
+ * who can connect: each reads the streams of his own processes; root and
+ * members of the group `pagek` read all. Only a target's user and root may end
+ * or arm it. Roles are limited to the node's.
  */
 #ifndef NODES_HOST_ACCESS_H
 #define NODES_HOST_ACCESS_H
@@ -54,8 +55,9 @@ bool access_controls(const struct access *, const struct peer *, uid_t uid);
 int access_parse_roles(const char *words, uint32_t *roles);
 
 /*
- * Users take turns: the one whose last turn is longest ago is next.  Beyond
- * ACCESS_TURNS users that turn is forgotten.  One thread.
+ * Users take turns, however much each of them asks for: the user whose last
+ * turn is longest ago is next.  If there are more than ACCESS_TURNS users, that
+ * user's turn is forgotten, and the user is still next.  One thread.
  */
 #define ACCESS_TURNS 64
 
@@ -67,7 +69,10 @@ struct access_turns {
 	} user[ACCESS_TURNS];
 };
 
-/* The user's last turn, 0: none.  The lowest is next. */
+/*
+ * The number of the user's last turn, 0: none.  The user with the lowest is
+ * next.
+ */
 uint64_t access_last_turn(const struct access_turns *, uid_t);
 void access_take_turn(struct access_turns *, uid_t);
 

@@ -1,8 +1,9 @@
 /*
  * fdstore: descriptors that outlive this process.
  *
- * Supervisor or systemd keeps descriptors under names, by the protocol of
- * sd_pid_notify_with_fds(3), and passes them on as in sd_listen_fds(3).
+ * The store, our supervisor or systemd, keeps descriptors under names by the
+ * protocol of sd_pid_notify_with_fds(3) and passes them to the next process as
+ * in sd_listen_fds(3).
  *
  * Example
  *	fdstore_open(&store, -1);		systemd, if it started us
@@ -10,8 +11,8 @@
  *	fd = fdstore_take(&store, "pagek.t");	from the process before
  *	fdstore_put(&store, "pagek.t", fd);	for the next one
  *
- * Put, remove and say are for any thread. fdstore_say() may be lost with a
- * full queue.
+ * Put, remove and say are for any thread, the rest for the first. fdstore_say()
+ * may be lost while the store's queue is full.
  */
 #ifndef NODES_HOST_FDSTORE_H
 #define NODES_HOST_FDSTORE_H
@@ -41,7 +42,10 @@ struct fdstore {
 	size_t n, cap;
 };
 
-/* Takes over fd, to a supervisor; -1: $NOTIFY_SOCKET, removed from the environment. */
+/*
+ * Takes over fd, connected to a supervisor; -1: connects to $NOTIFY_SOCKET if
+ * set. Removes that from the environment.
+ */
 void fdstore_open(struct fdstore *, int fd);
 /* Closes inherited descriptors that were not taken; the store still has them. */
 void fdstore_close(struct fdstore *);
@@ -53,13 +57,13 @@ bool fdstore_follows(void);
 bool fdstore_keeps(const struct fdstore *);
 
 /*
- * Stores a descriptor, which stays the caller's, beside others of that name.
- * -EAGAIN: full queue, -ENOTCONN: no store.
+ * Stores a descriptor beside others of that name; it stays the caller's.
+ * -EAGAIN if the store's queue is full, -ENOTCONN if there is no store.
  */
 int fdstore_put(struct fdstore *, const char *name, int fd);
 /*
- * Several in one message.  A store may take some of them, and give them in any
- * order.
+ * The same for several in one message. A store without room for all may take
+ * some; they may come back in any order.
  */
 #define FDSTORE_FDS 8			/* limit of a message */
 int fdstore_put_all(struct fdstore *, const char *name, const int *fds,
@@ -70,8 +74,8 @@ int fdstore_remove(struct fdstore *, const char *name);
 int fdstore_say(struct fdstore *, const char *state);
 
 /*
- * A line that must arrive, such as READY=1, later if need be.  -ENOTCONN: no
- * store, -EMSGSIZE: too much waits.
+ * Sends a line that must arrive, such as READY=1, later if the queue is full.
+ * -ENOTCONN without a store, -EMSGSIZE if more waits than a message holds.
  */
 int fdstore_insist(struct fdstore *, const char *state);
 /* Once a second: sends what waits for room. */

@@ -15,8 +15,8 @@
  *	fdstore.h	descriptors in the store
  *	proc.h		/proc: processes, threads, mappings
  *
- * Functions return a negative errno; the caller owns descriptors unless a
- * comment says otherwise.
+ * Functions that can fail return a negative errno. The caller owns descriptors
+ * unless a comment says otherwise.
  *
  * Example: may the peer read streams of `uid`?
  *	struct peer peer;
@@ -35,8 +35,8 @@
 #define SOCKET_PATH 108		/* bytes of an address, with its NUL */
 
 /*
- * A bound socket for this user, non-blocking, not listening.  Removes any file
- * at the path.  The caller closes it.
+ * A bound socket for this user only, non-blocking, not listening yet. Removes
+ * any file at the path. The caller closes it.
  */
 int socket_bind(const char *path, int type);
 
@@ -56,8 +56,8 @@ struct socket_file socket_file(const char *path);
 /* 1 if that file is at the path, 0 if another, -ENOENT if none. */
 int socket_is_there(const char *path, const struct socket_file *);
 /*
- * Removes that file, before the socket closes.  Not atomic: the caller holds
- * the folder's lock.
+ * Removes that file; before the socket is closed. The check and the removal are
+ * not atomic: the caller holds the folder's lock.
  */
 void socket_remove(const char *path, const struct socket_file *);
 
@@ -65,8 +65,8 @@ void socket_remove(const char *path, const struct socket_file *);
 int socket_probe(const char *path, int type);
 
 /*
- * A node opens no path of a viewer, who offers a descriptor at the socket for
- * targets, and claims it by the token.
+ * A node opens no path that a viewer names: a viewer offers it a descriptor of
+ * an open file at the socket for targets, and claims it as a page by the token.
  */
 #define FILE_OFFER_MAGIC 0x6b677046u
 #define FILE_OFFER_TOKEN 16
@@ -77,8 +77,8 @@ struct file_offer {
 };
 
 /*
- * Sends the descriptor, still the caller's, to the socket for targets.
- * -EAGAIN: full backlog.
+ * Sends the descriptor, which stays the caller's, to the socket for targets at
+ * the path.  -EAGAIN if its backlog is full.
  */
 int socket_offer_file(const char *path, const struct file_offer *, int fd);
 
@@ -93,16 +93,17 @@ struct inherited {
 };
 
 /*
- * Passes inherited descriptors with names ("" none) to `one`, their owner;
- * CLOEXEC, and clears the environment.  -EINVAL: over INHERITED_MAX, left
- * alone.
+ * Passes each inherited descriptor with its name ("" none) to `one`, which owns
+ * it from then on; sets CLOEXEC and clears the environment. -EINVAL for more
+ * than INHERITED_MAX, which are left alone.
  */
 int inherited_each(void (*one)(void *arg, const char *name, int fd),
     void *arg);
 
 /*
- * Those that `ours` (optional) does not take: a SOCK_STREAM and a
- * SOCK_SEQPACKET listener at most.  -EINVAL: others; then all are closed.
+ * Takes those that `ours` (optional) does not: listening Unix sockets, one of
+ * type SOCK_STREAM and one of SOCK_SEQPACKET at most. -EINVAL for anything
+ * else; then all are closed.
  */
 int inherited_take(struct inherited *stream, struct inherited *seqpacket,
     bool (*ours)(void *arg, const char *name, int fd), void *arg);
@@ -111,9 +112,10 @@ int inherited_take(struct inherited *stream, struct inherited *seqpacket,
 int inherited_path(int fd, char path[SOCKET_PATH]);
 
 /*
- * A page asks a supervisor (sigqueue(3)) to pass a signal on; the value:
- * which, and whose.  Not if that sender sent it to the supervisor, too: then
- * the whole group has it.
+ * A page asks a command's supervisor by this signal (sigqueue(3)) to pass another
+ * one on; the value says which, and its sender.  The supervisor does not if the
+ * same sender has sent it to the supervisor, too: that signal was to the whole
+ * process group, and the command has it.
  */
 #define SIGNAL_PASS (SIGRTMIN + 6)
 #define SIGNAL_PASS_VALUE(sig, from) ((int)(from) << 6 | (sig))
@@ -121,8 +123,9 @@ int inherited_path(int fd, char path[SOCKET_PATH]);
 #define SIGNAL_PASS_FROM(value) ((pid_t)((value) >> 6))
 
 /*
- * Threads for uv_queue_work(), one if not all; further calls do nothing.
- * -EAGAIN: none; work would make libuv abort.
+ * Makes the threads for uv_queue_work(), only one if there cannot be all.
+ * Further calls do nothing. -EAGAIN if there can be none: no work may be queued
+ * then, for libuv would abort.
  */
 int nodes_workers(uv_loop_t *);
 /* nodes_workers(), then uv_queue_work(). */

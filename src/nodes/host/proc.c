@@ -191,8 +191,8 @@ proc_stat_comm(pid_t pid, char comm[16], pid_t *ppid, uint64_t *start)
 }
 
 /*
- * The kernel stores start addresses of code and stack at the end of exec(2);
- * of a program not to be inspected 1 and 0.
+ * The kernel stores the start addresses of code and stack at the end of exec(2).  For a
+ * program that this process may not inspect, it shows 1 and 0.
  */
 int
 proc_parse_image(const char *stat, struct proc_image *out)

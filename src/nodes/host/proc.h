@@ -1,6 +1,6 @@
 /*
- * proc: a process by /proc.  Texts are not safe for a terminal; every function
- * may fail.
+ * proc: a process by /proc. Texts are not safe for a terminal. Processes may
+ * end at any moment: every function may fail.
  */
 #ifndef NODES_HOST_PROC_H
 #define NODES_HOST_PROC_H
@@ -19,7 +19,10 @@ int proc_stat(pid_t, pid_t *ppid, uint64_t *start);
 /* The same with proc_comm(), consistent. */
 int proc_stat_comm(pid_t, char comm[16], pid_t *ppid, uint64_t *start);
 
-/* Wall clock of a start, ms since 1970; equal starts stay equal.  Not thread-safe. */
+/*
+ * Wall clock of such a start, ms since 1970.  Equal starts stay equal: the wall
+ * clock is read once.  Not thread-safe.
+ */
 int64_t proc_start_ms(uint64_t start);
 
 struct proc_image {
@@ -36,7 +39,10 @@ struct proc_image {
 int proc_image(pid_t, struct proc_image *);
 /* Reads it from the text of /proc/PID/stat. */
 int proc_parse_image(const char *stat, struct proc_image *);
-/* Still that program: all data read since proc_image() is its. */
+/*
+ * True if the process still runs that program; then all data that was read since
+ * proc_image() belongs to that program.
+ */
 bool proc_image_stays(pid_t, const struct proc_image *);
 
 struct proc_last {
@@ -46,7 +52,10 @@ struct proc_last {
 	bool execed;		/* it has run another program since it was forked */
 };
 
-/* Also of a process that has ended and is not reaped. */
+/*
+ * Reads what the kernel knows of a process, also of one that has ended and is
+ * not reaped.
+ */
 int proc_last(pid_t, struct proc_last *);
 /* As of wait(2), of a process that its parent has reaped; Linux tells since 6.15. */
 int proc_reaped_status(int pidfd, int *status);
@@ -92,8 +101,8 @@ size_t proc_own_children(void);
 /* True if its program loads no library of ours, or starts without our environment. */
 bool proc_takes_no_preload(pid_t);
 /*
- * For a program's or script's file: why, a static text; NULL: preloadable, or
- * not known.
+ * The same for a program's file, or a script's, before we execute it: why, a
+ * static text; NULL: something can be preloaded, or it is not known.
  */
 const char *proc_file_takes_no_preload(const char *path);
 

@@ -1,6 +1,6 @@
 /*
- * libuv makes its threads with the first work, and aborts if one fails
- * (RLIMIT_NPROC, address space): counted before.
+ * libuv makes its threads with the first work, and calls abort() if one cannot
+ * be made (RLIMIT_NPROC, address space): so they are counted before.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -179,7 +179,7 @@ forget_ended(struct node *node, struct keeper *k)
 	keeper_unref(k);
 }
 
-/* For each program that a build starts, so rows are counted per user. */
+/* Called for each program that a build starts, so rows are counted per user. */
 bool
 images_make_room(struct node *node)
 {

@@ -112,8 +112,8 @@ on_death(uv_poll_t *death, int status, int events)
 	(void)status;
 	(void)events;
 	/*
-	 * Its next image may have arrived and ended.  Only its images are
-	 * adopted: among many arrivals no end would be seen.
+	 * Its next image may have arrived and ended.  Only images of this process
+	 * are adopted: among many arrivals no end would ever be seen.
 	 */
 	adopt_images_of(node, pid);
 	if (!keeper_is_live(k))
@@ -270,8 +270,8 @@ find_modules(struct keeper *k, struct keeper *parent)
 }
 
 /*
- * The parent that a forked image names: of the same user, or confirmed by the
- * kernel while it lives.
+ * The parent that a forked image names.  To protect the lists of others, both
+ * must be of one user, or the kernel must confirm it for a parent that lives.
  */
 static struct keeper *
 parent_of(struct node *node, const struct keeper *k)
@@ -329,8 +329,8 @@ starter_of(const struct keeper *k)
 }
 
 /*
- * Seen by a scan before its hello, or said that it needs no rings before it
- * used the API: one image, one line.
+ * A scan saw it before its hello, or it said that it needs no rings before it
+ * used the API: it is one image, and one line.
  */
 static void
 forget_if_same(struct keeper *before, const struct keeper *k)
@@ -554,8 +554,9 @@ images_fini(struct node *node)
 }
 
 /*
- * An exec without preload ends the image, and no hello follows. /proc/PID/exe
- * tells most cases; the same file without our environment shows in its maps.
+ * An exec of a program that takes no preload ends the image, and no hello
+ * follows.  One call for /proc/PID/exe tells most cases; the same file run again
+ * without our environment shows in its maps.
  */
 static void
 check_image(struct keeper *k, int64_t now)
@@ -660,8 +661,8 @@ is_before_command(const struct scan *s, const struct proc_image *image)
 }
 
 /*
- * Finds a program that cannot say hello, or did not in time.  A process in
- * exec(2) or ending looks like one.
+ * Finds a program that cannot say hello, or that had time for it and did not.  A process
+ * in exec(2), or one that is ending, looks like such a program.
  */
 static void
 check_process(struct scan *s, pid_t pid)
@@ -788,8 +789,8 @@ check_joined(struct keeper *k, int64_t now)
 }
 
 /*
- * A row for a child that could not say hello.  It ends at once if the child
- * ended, or runs a program that could.
+ * Adds a row for a child that could not say hello.  If the child has ended, or
+ * runs another program that could say hello, the row ends at once.
  */
 static void
 add_unseen(struct node *node, const struct unseen_process *u)
@@ -849,8 +850,8 @@ adopt_unseen(struct node *node)
 }
 
 /*
- * An image of the process has ended since the scan began: the one found,
- * unless that came after a stream's.
+ * True if an image of the process has ended since the scan began.  It is the image that
+ * the scan has found, unless that one came after an image with a stream.
  */
 static bool
 has_ended_row(struct node *node, const struct scan *s, const struct found *f)
@@ -912,8 +913,8 @@ static const char ENDED_REAPED[] =
     "not register";
 
 /*
- * For a process without a live image.  One that only forked, and said no
- * hello, had no own blocks.
+ * For a process without a live image.  One that only forked, and said no hello,
+ * had no blocks of its own.
  */
 static const char *
 why_not_seen(struct node *node, pid_t pid, const struct proc_last *last)
@@ -934,10 +935,11 @@ why_not_seen(struct node *node, pid_t pid, const struct proc_last *last)
 }
 
 /*
- * Why it ran another program after this image, or NULL.  The kernel tells that
- * of a forked one.  Of others name and user are left: if both differ, it did;
- * if only the name, without exit(3), it may have, which counts if each process
- * must be found.
+ * Returns why it ran another program after this image, or NULL if it did not.
+ * The kernel tells that of a forked image.  Of other images only name and user
+ * are left: if both differ, it ran another program.  If only the name differs
+ * and the image has not called exit(3), it may have run another program, which
+ * counts if each process must be found.
  */
 static const char *
 why_ran_another(const struct keeper *k, const struct proc_last *last)
@@ -970,9 +972,10 @@ has_called_exit(const struct keeper *k)
 }
 
 /*
- * Its parent has reaped it.  A forked image may have run a program that cannot
- * register.  One that exec(2) made is believed to have ended if killed, as
- * many are, and always in a sandbox, for it does not tell of its _exit(2).
+ * Its parent has reaped it already.  A forked image may have run a program that
+ * cannot register.  An image that exec(2) made is believed to have ended if it was
+ * killed, as many are, and one in a sandbox always, for it does not tell of its
+ * _exit(2).
  */
 static void
 check_reaped(struct keeper *k)

@@ -1,15 +1,18 @@
 /*
- * images: the node's processes: they arrive, fork, exec and end.
+ * images: the processes of the node: images that arrive, fork, exec and end, and
+ * processes without a stream.
  *
  * Vocabulary
  *	image	a process from its exec or fork to its next exec or its end.
  *	row	of an image in DSTRM; it stays when the image has ended.
- *	shelved	ended, with its list: for pages, and for forked children that say hello late.
+ *	shelved	ended, and its list is still there: for pages that look at it,
+ *		and for forked children that say hello after their parent's end.
  *	missed	said hello and got no stream.
- *	cut	the parent's tickets at a fork: earlier events are the child's past, too.
+ *	cut	the tickets of the parent at a fork: an event with a ticket before
+ *		the cut belongs to the child's past, too.
  *
- * An image has ended when its pidfd is readable, its pid says hello again, or
- * its rings are unmapped.
+ * An image has ended when its pidfd is readable, when the same pid says hello
+ * again, or when its rings are no longer mapped.
  *
  *	images.c	adopts images and ends them; processes without a stream
  *	ended.c		rows and lists of images that have ended
@@ -77,7 +80,10 @@ void images_adopt_all(struct node *);
 /* A row for the keeper, which is live from now on; owns its reference on success. */
 int images_join(struct keeper *, const char *name);
 
-/* With the row of the process before.  Owns the reference, also on failure. */
+/*
+ * The same with the row that it had in the process before.  Owns the reference,
+ * also on failure.
+ */
 int images_rejoin(struct keeper *, uint32_t index, const char *name,
     const uint8_t epoch[WIRE_EPOCH]);
 /* Ends taken over targets whose process was not found. */
@@ -88,8 +94,8 @@ void images_end_image(struct keeper *, enum wire_state, int32_t status,
     const char *reason);
 
 /*
- * Ended and not reaped.  If it ran another program without a hello, ends its
- * image and adds a row.
+ * The process has ended and is not reaped yet.  If it last ran another program,
+ * which did not say hello, this ends its image and adds a row for that program.
  */
 void images_check_ended(struct node *, pid_t pid);
 /* It has been reaped. */
@@ -108,7 +114,10 @@ void images_second(struct node *);
 /* The keeper of that stream, while it has a row; else NULL. */
 struct keeper *images_find(struct node *, uint64_t stream);
 
-/* Our supervisor tells how that process ended, and reaps it after we have looked. */
+/*
+ * Will our supervisor tell how that process has ended?  Then it reaps it only
+ * after we have looked at it.
+ */
 bool images_is_reaped_for_us(const struct node *, pid_t);
 
 /* Processes and generators that live. */
@@ -118,7 +127,10 @@ unsigned images_live(const struct node *);
 
 void images_forget_row(struct keeper *);
 void images_put_ended(struct keeper *);
-/* Removes the oldest row of the user with most rows of ended images; false: none. */
+/*
+ * Removes the oldest row of the user who has most rows of ended images; false:
+ * there is none.
+ */
 bool images_make_room(struct node *);
 /* Counts images that had no stream and get no row; why the first had none. */
 void images_count_missed(struct node *, uint64_t images, const char *why);
@@ -139,33 +151,33 @@ void images_forget_old(struct node *);
 /* --- executions.c ----------------------------------------------------- */
 
 /*
- * The kernel tells which programs that process's later descendants execute
- * (perf_event_open(2)), unless it refuses.
+ * The kernel tells from now on which programs the later children of that process,
+ * and theirs, execute (perf_event_open(2)).  If it refuses, nothing is told.
  */
 void executions_open(struct node *, pid_t parent);
 void executions_close(struct node *);
 /* The oldest program that the process executed has registered, or has a row. */
 void executions_arrived(struct node *, pid_t);
 /*
- * Rows for programs that ended without either.  Over: all have ended, and no
- * hello is left.
+ * Adds rows for programs that have ended without either.  Over: all have ended, and
+ * no hello is left to read.
  */
 void executions_check(struct node *, bool over);
 
 /* --- inherit.c ------------------------------------------------------- */
 
 /*
- * Fills the empty list of a forked child with its cut.  Left in doubt
- * (keeper_doubt()) if the parent is unknown, has lost records, or its queue
- * does not reach the cut.
+ * Fills the list of a forked child, which is empty and has its cut.  If the
+ * parent is not known, has lost records, or its queue does not reach back to
+ * the cut, the child is left in doubt (keeper_doubt()).
  */
 void images_inherit(struct keeper *child, struct keeper *parent);
 
 /* --- report.c -------------------------------------------------------- */
 
 /*
- * Opens the file, emptied unless `append`; "-" standard output, NULL none.
- * Negative errno.
+ * Opens the file, or empties it unless `append`; "-" is the standard output,
+ * NULL no report.  Negative errno.
  */
 int report_open(struct report *, const char *path, bool append);
 /* Lines go to fd from now on; owns it. */

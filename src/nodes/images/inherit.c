@@ -1,13 +1,13 @@
 /*
- * The child's heap is its parent's at the fork.  When the child says hello,
- * the parent's list is past the cut, so what came after it is undone in a
- * copy.
+ * The child's heap is its parent's as it was at the fork.  By the time the child
+ * says hello, the parent's list is past the cut, so it is copied with what came
+ * after the cut undone.
  *
- * The retained queue is walked backwards.  A record after the cut is undone:
- * an allocation's block goes; a freed block comes back, from the removed
- * blocks or, if both cancelled each other in one batch, from the allocation's
- * record, which the walk meets next.  So the first record after the cut on an
- * address decides.
+ * The retained queue is walked backwards from its end.  A record after the cut
+ * is undone: the block of an allocation goes; the block of a free comes back,
+ * from the list's memory of removed blocks or, if allocation and free cancelled
+ * each other in one batch, from the allocation's record, which the walk meets
+ * next.  So the first record after the cut on an address decides.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -223,9 +223,9 @@ owed_tickets(const struct keeper *parent)
 
 /*
  * Records with a ticket before the fork are in the parent's rings or about to
- * be; a ticket may be owed, and is read in the passes here.  A thread between
- * ticket and record is not waited for long: nothing on its address can follow
- * before it.
+ * be.  A ticket may be owed since a pass before its record came: then it is read
+ * in the passes made here.  A thread that stands between ticket and record is not
+ * waited for long: nothing on its address can follow before it goes on.
  */
 static void
 drain_up_to_cut(struct keeper *parent, const uint32_t *cut)

@@ -1,7 +1,7 @@
 /*
- * Lines go out by one write(2) at the file's end: readers see whole lines,
- * even of a killed node.  A pipe's reader may have stopped, and the loop must
- * not wait: lines without room go out later, in order.
+ * Each line goes out by one write(2) at the end of the file: readers see whole
+ * lines, even of a killed node.  A pipe's reader may have stopped, and the loop
+ * must not wait: lines without room are kept in order and go out later.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 
 /*
  * The command shares O_NONBLOCK of our output, so a pipe is opened again.  A
- * file is not: its offset is shared, and it never blocks.
+ * file is not: its offset is shared, and it never makes a writer wait.
  */
 static int
 open_stdout(void)

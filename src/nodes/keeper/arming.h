@@ -3,12 +3,14 @@
  *
  * Vocabulary
  *	dormant	joined, and logs nothing; its list is empty.
- *	watcher	a connection that wants the target to log.  The target logs for
- *		ARMING_GRACE_MS after the last one: links come back.
- *	origin	the parent by fork, or the image before by exec: armed alike.
+ *	watcher	a connection that wants the target to log for as long as it
+ *		lasts.  A link may be lost and come back: the target logs for
+ *		ARMING_GRACE_MS after the last watcher has gone.
+ *	origin	the image that an image comes from: its parent by fork, or the
+ *		image before it by exec.  It is armed as its origin is.
  *
- * Each change restarts the stream: another epoch, an empty list, earlier
- * frees.
+ * Each change restarts the stream: another epoch, an empty list, and frees of
+ * blocks from before count as earlier.
  */
 #ifndef NODES_KEEPER_ARMING_H
 #define NODES_KEEPER_ARMING_H
@@ -40,20 +42,21 @@ struct arming {
 };
 
 /*
- * Before the descriptors are sent: dormant, unless node or a target, perhaps
- * the origin, logs.  Any thread.
+ * For a feed whose descriptors are about to be sent: dormant, unless the node
+ * logs or some target of it does, which may be the origin.  Any thread.
  */
 void arming_welcome(struct keeper *);
 
 /*
- * A new target is armed as its origin; NULL: as the node.  True: it continues
- * the origin's list.
+ * A target that has just joined is armed as its origin is; NULL: as the node
+ * was told.  True if what it has logged so far continues the origin's list.
  */
 bool arming_join(struct keeper *, const struct keeper *origin);
 
 /*
- * After another hello; the earlier keeper may still be there.  One that logged
- * goes on, with a new list.
+ * The same for a target that has said hello again, because its earlier keeper
+ * is gone; that may still be there.  If it logged, it goes on, with a list
+ * from this moment on.
  */
 void arming_rejoin(struct keeper *, const struct keeper *earlier);
 

@@ -3,14 +3,15 @@
  * (usage/usage.h), while a connection has asked.
  *
  * Vocabulary
- *	asker	a connection that asked, until it says so or closes; of one stream at a time.
- *		Counting goes on for some seconds without one: beginning walks the list.
- *	copy	all rows of one moment, for one asker, read in portions.
+ *	asker	a connection that has asked.  It stays one until it says so or is
+ *		closed; it asks about one stream at a time.  Counting goes on for
+ *		some seconds without one: to begin it is a walk of the list.
+ *	copy	all rows as of one moment, for one asker, which reads it in portions.
  *
- * Counting ends with the list, and begins anew with it or in the node's next
- * process.  A node with --usage counts every image from its start.  A counted
- * target makes no pairs, which hide when a block was freed; askers who may
- * only read do not forbid them.
+ * Counting follows the list, so it ends with the list, and begins anew when the
+ * list does or in the next process of the node.  A node with --usage counts every
+ * image from its start.  While it is counted, a target makes no pairs, for they do not
+ * tell when a block was freed; askers who may only read it do not forbid them.
  */
 #ifndef NODES_KEEPER_COUNTING_H
 #define NODES_KEEPER_COUNTING_H
@@ -41,9 +42,10 @@ struct counting_copy {
 /* The image begins: it is counted if the node has --usage. */
 void counting_welcome(struct keeper *);
 /*
- * A copy for that connection, now an asker, which controls or (may_slow false)
- * only reads.  Borrowed until the next.  -ENODATA: no list; -EBUSY:
- * USAGE_ASKERS; -ENOMEM.
+ * A new copy for that connection, which is an asker now, and controls the target
+ * or (may_slow false) only reads it.  Borrowed until the next
+ * one, or its end.  -ENODATA: there is no list; -EBUSY: there are USAGE_ASKERS;
+ * -ENOMEM.
  */
 int counting_copy(struct keeper *, uint64_t conn, bool may_slow,
     const struct counting_copy **);

@@ -1,9 +1,10 @@
 /*
  * dstrm: the node's table of data streams and its generic name lookup.
  *
- * A row: a name, an index, and an epoch, 16 random bytes for each stream or
- * list, so that an old index is stale.  Rows of ended streams stay until the
- * table is full; the first ended goes.
+ * A row is a name, an index (its place), and an epoch: 16 random bytes drawn
+ * whenever the row gets another stream or list, so that an index known to a page
+ * from before is stale.  Rows of ended streams stay until the table
+ * is full; then the one that ended first is removed.
  */
 #ifndef NODES_KEEPER_DSTRM_H
 #define NODES_KEEPER_DSTRM_H
@@ -37,7 +38,10 @@ int dstrm_restore(struct dstrm *, uint32_t index, const char *name,
     const uint8_t epoch[WIRE_EPOCH], struct keeper *);
 void dstrm_remove(struct dstrm *, uint32_t index);
 
-/* The row of that name; a live one first, else the newest.  -ENOENT. */
+/*
+ * The row of that name; of several (a pid used twice) a live one, else the
+ * newest.  -ENOENT.
+ */
 int dstrm_find(const struct dstrm *, const char *name, size_t len,
     uint32_t *index);
 
@@ -47,7 +51,10 @@ void dstrm_renew(struct dstrm *, uint32_t index);
 /* NULL: there is none. */
 const struct dstrm_row *dstrm_at(const struct dstrm *, uint32_t index);
 
-/* The keeper of index and epoch: 0; -ENOENT: free; -ESTALE: another epoch. */
+/*
+ * The keeper that index and epoch mean: 0; -ENOENT when the row is free;
+ * -ESTALE when the epoch is another one.
+ */
 int dstrm_get(const struct dstrm *, uint32_t index,
     const uint8_t epoch[WIRE_EPOCH], struct keeper **);
 

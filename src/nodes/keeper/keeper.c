@@ -507,8 +507,8 @@ save_due(struct keeper *k)
 #define LEAVES_MS 1000		/* age of a target up to which its areas are reused */
 
 /*
- * Another target may get its areas; not of other users or sandboxed ones: a
- * process may hold a descriptor.
+ * True if another target may get this one's areas.  The areas of other users and of
+ * sandboxed processes are not reused, because a process may still hold a descriptor.
  */
 static bool
 leaves_areas(const struct keeper *k, const char *reason)
@@ -657,8 +657,9 @@ keeper_count_unfinished(struct keeper *k, enum stream_doubt doubt,
 }
 
 /*
- * The library logs every call that it sees: without losses, an address is
- * allocated or freed twice only by an unseen call or a double free.
+ * The library logs every call that it sees.  So if nothing was lost, an address
+ * is allocated or freed twice only by a call that it did not see, or by a
+ * double free.
  */
 static bool
 has_unseen_calls(const struct keeper *k)

@@ -1,16 +1,18 @@
 /*
- * keeper: a node's data of one target: queue, block list since the start,
- * properties.  (The 2004 note: MEMB.)
+ * keeper: a node's data of one target: its queue, its block list since the start, and
+ * its properties.  (The 2004 note calls it MEMB.)
  *
  * Vocabulary
  *	feed	the rings of a live process.
  *	source	a generator or a foreign classic stream, in place of a feed.
  *	row	the keeper's place in DSTRM, the node's table of streams.
  *	image	a process from its exec or fork to its next exec or its end.
- *	commit	the state from which the node's next process goes on.
+ *	commit	the state from which the node's next process goes on; later changes
+ *		are undone.
  *
- * Records go into the retained queue, which numbers them, and into the list,
- * in one step: between two callbacks both agree, and a snapshot's part is
+ * Records of feeds and sources go the same way: into the retained queue, which
+ * gives them their sequence numbers, and into the list, in one step.  So list and
+ * queue agree between any two callbacks of the loop, and a part of a snapshot is
  * exact as of the queue's last number.
  *
  *	keeper.c	a keeper's start and end, and the passes between
@@ -28,9 +30,9 @@
  *	resume.c	goes on from that memory
  *	node.h		what the rooms of a node share
  *
- * A keeper belongs to the loop's thread, except before arrivals/hello.c hands
- * it over, and while the bell's thread (visits.c) sleeps in its feed.
- * References are its row, handles and work on symbols.
+ * A keeper belongs to the loop's thread, except until arrivals/hello.c has handed
+ * it over, and while the bell's thread (visits.c) sleeps in its feed.  References are
+ * counted: its row, its handles and the work on its symbols each hold one.
  *
  * Example: a generator
  *	keeper_new(&k, node, &(struct keeper_opts){ .max = 4096 }, NULL);
@@ -82,7 +84,10 @@ enum image_origin {
 	IMAGE_REJOINED_ARMED,		/* logging */
 };
 
-/* As its hello found it; only the starter is known at its adoption. */
+/*
+ * The process image, as its hello found it.  It does not change afterwards, but
+ * for the starter, which is known when it is adopted.
+ */
 struct keeper_image {
 	pid_t pid, ppid;		/* pid 0: no process */
 	pid_t starter;			/* who started it; 0: ppid, or not known */
@@ -127,7 +132,10 @@ struct keeper_trust {
 	uint32_t feed_unfinished;	/* as the feed had it when last counted */
 };
 
-/* Has the target locked itself in since its hello?  "locked" in stream/ring.h. */
+/*
+ * Has the target locked itself in since its hello?  See "locked" in
+ * stream/ring.h.
+ */
 struct sandbox {
 	bool known;
 	uint64_t at_hello;		/* proc_seccomp() of its first thread; 0: free */
@@ -277,9 +285,9 @@ struct keeper_visits {
 };
 
 /*
- * Gets what a keeper gets, on the loop's thread; one for each image of a
- * recording (recorder/).  No call may change the keeper, but restarted and
- * ended may remove the tap.
+ * Gets what a keeper gets, on the loop's thread; a recording has one for each
+ * of its images (recorder/).  None of these calls may change the keeper, but
+ * restarted and ended may take the tap from it.
  */
 struct keeper_tap {
 	SLIST_ENTRY(keeper_tap) link;
@@ -355,27 +363,31 @@ struct keeper_opts {
 };
 
 /*
- * With one reference.  A feed: fds gets three descriptors as of
- * stream_feed_new_persistent(), or the first two without memory to be taken
- * over.  Any thread.
+ * Makes one with one reference.  With a feed, fds receives its three
+ * descriptors as stream_feed_new_persistent() gives them, or the first two alone when
+ * there is no memory to be taken over.  Any thread.
  */
 int keeper_new(struct keeper **, struct node *, const struct keeper_opts *,
     int *fds);
 /*
- * Keeps a literal list, compared after each batch.  Too slow for keeper_new():
- * a target waits.
+ * Keeps a literal list beside the indexed one from now on, compared after each
+ * batch.  It takes longer than a target waits for its welcome, so keeper_new()
+ * does not do it.
  */
 int keeper_check_list(struct keeper *);
 /*
- * Queue, digest, list and counts start empty; declarations stay.  -ENOMEM:
- * unchanged.
+ * Queue, digest, list and all counts start again empty; what threads have
+ * declared stays.  -ENOMEM: nothing has changed.
  */
 int keeper_restart_list(struct keeper *);
-/* Pairs or not: they hide when a block was freed, which taps and counts need. */
+/*
+ * Lets the target make pairs, or not: they do not tell when a block was freed,
+ * which taps and counts need to know.
+ */
 void keeper_settle_pairs(const struct keeper *);
 /*
- * New queue, digest and list in that memory, from record `next` on.  On
- * failure there are none.
+ * Replaces queue, digest and list by new ones in that memory; the first record
+ * gets the number `next`.  On failure there are none.
  */
 int keeper_replace_tables(struct keeper *, struct takeover_memory *,
     uint32_t max, uint64_t next);
@@ -391,15 +403,15 @@ void keeper_beat(struct keeper *, int64_t mono_ms);
 /* One pass of the feed, or one call of the source.  Returns the records that came. */
 int keeper_pass(struct keeper *, int64_t mono_ms);
 /*
- * A pass that ends with the batch after KEEPER_PASS_US; with more waiting it
- * is behind.
+ * A pass that ends with the batch in which it has taken KEEPER_PASS_US; if more
+ * is waiting, the keeper is behind.
  */
 int keeper_visit(struct keeper *, int64_t mono_ms);
 bool keeper_is_behind(const struct keeper *);
 
 /*
- * The image is over: drains and sets the last state.  The list stays until
- * images_drop().
+ * The image is over: drains what is left and sets its last state.  The list
+ * stays until images_drop().
  */
 void keeper_end(struct keeper *, enum wire_state, int32_t status,
     const char *reason);
@@ -414,7 +426,10 @@ void keeper_set_doubt(struct keeper *, enum stream_doubt);
 void keeper_count_unfinished(struct keeper *, enum stream_doubt, uint64_t calls);
 /* Why its list may be wrong although nothing was lost, or STREAM_SURE. */
 enum stream_doubt keeper_doubt(const struct keeper *);
-/* Nothing was lost or is in doubt, and each block had room. */
+/*
+ * True if nothing was lost or is in doubt, and the list had room for every
+ * block.
+ */
 bool keeper_complete(const struct keeper *);
 /* Why it is not complete: a sentence; "" if it is. */
 const char *keeper_lacks(const struct keeper *);
@@ -422,7 +437,10 @@ uint64_t keeper_oldest(const struct keeper *);
 uint64_t keeper_next(const struct keeper *);
 int64_t keeper_now_ms(const struct keeper *);	/* the clock of its records */
 
-/* The child's stacks go where its parent's are, as numbers.  Before its first pass. */
+/*
+ * The child's stacks go where its parent's are, for inherited blocks name them
+ * by number.  Before the child's first pass.
+ */
 void keeper_share_sites(struct keeper *child, const struct keeper *parent);
 
 /* Tells the lists again which types are legal. */
@@ -435,8 +453,8 @@ void keeper_is_told(struct keeper *);
 /* --- records.c -------------------------------------------------------------- */
 
 /*
- * n records in order, into queue, digest and list. ms: full times, NULL:
- * near_ms widens. info: some requesters.
+ * n records in true order, into queue, digest and list.  ms: their full times;
+ * if NULL, near_ms widens theirs.  info: requesters of some of them.
  */
 void keeper_take(struct keeper *, const struct rec *, size_t n,
     int64_t near_ms, const int64_t *ms, const struct blklist_batch_info *info,
@@ -462,8 +480,8 @@ void peak_end_look(struct keeper *);
 /* The peak as the next process of the node needs it. */
 struct peak peak_save(const struct keeper *);
 /*
- * Never more bytes than this, except behind pairs (ring.h). 0: rises are not
- * followed.
+ * The target has never held more bytes than this at once, except for what pairs
+ * hide (ring.h).  0: its list does not follow rises.
  */
 uint64_t peak_most(const struct keeper *);
 
@@ -472,12 +490,15 @@ uint64_t peak_most(const struct keeper *);
 /* A control record of one of the target's threads. */
 void keeper_control(struct keeper *, const struct rec *);
 
-/* An index in the child for a parent's thread; 0: none left. */
+/*
+ * Gives a thread of the parent an index in the child, for inherited blocks; 0
+ * if none is left.
+ */
 uint16_t keeper_inherit_thread(struct keeper *, struct keeper *parent,
     uint16_t thread);
 /*
- * Reads a live thread's name again.  Safe; "" unknown.  Inherited ones begin
- * with '^'.
+ * Reads the name again if the thread lives.  Safe text; "" unknown.  Names of
+ * inherited threads begin with '^'.
  */
 void keeper_thread_name(struct keeper *, unsigned thread, char *out,
     size_t cap);
@@ -505,9 +526,10 @@ struct mark_effect {
 };
 
 /*
- * A mark at the last record; one of that name moves. by_target: among the
- * program's, which alone make room.  -EINVAL: empty, over 32 characters, not
- * printable; -ENODATA: nothing is listed; -ENOMEM.
+ * Sets a mark at the last record; one of that name moves.  by_target: it counts
+ * among the marks of the program, and only those make room for it.  -EINVAL:
+ * the name is empty, longer than 32 characters, or not printable.  -ENODATA:
+ * nothing is listed.  -ENOMEM.
  */
 int keeper_set_mark(struct keeper *, const char *name, size_t len,
     const char *who, bool by_target, struct mark_effect *);
@@ -521,7 +543,10 @@ bool mark_set_is_valid(const struct mark_set *);
 
 /* --- sandbox.c -------------------------------------------------------------- */
 
-/* While the target waits. free: its own word, believed where it could see. */
+/*
+ * While the target waits for its welcome.  free: it says so itself, which is
+ * believed where it could be seen.
+ */
 void sandbox_begin(struct keeper *, bool free);
 
 /* Looks at some of its threads; about once a second. */
@@ -529,7 +554,10 @@ void sandbox_look(struct keeper *);
 
 /* --- modules.c -------------------------------------------------------------- */
 
-/* Full paths of modules in stacks since the last call. */
+/*
+ * Finds full paths of the modules that the target's stacks name, as far as they
+ * came since the last call.
+ */
 void modules_find_paths(struct keeper *);
 
 /* Reads the module table of a target anew, in a worker thread. */

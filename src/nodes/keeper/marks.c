@@ -1,7 +1,10 @@
 /*
- * A mark: the number of the last record then, and what was held; by MARK or
- * alloclog_mark().  WIRE_MARKS_MAX; the oldest makes room.  A program has
- * half, for it may set marks in a loop.
+ * Moments of a stream with a name, for whoever looks later: the number of the
+ * last record then, and what was held.  Pages set them by the message MARK, a
+ * program by alloclog_mark().
+ *
+ * There is room for WIRE_MARKS_MAX; the oldest one makes room.  A program has
+ * half of it, for it may set marks in a loop, and the marks of people stay.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -3,9 +3,14 @@
  * relative ones, cut ones. /proc/PID/exe is the loader after "ld.so
  * ./program".
  *
- * While process and module live, its maps say more.  An unloaded one's
- * relative path is tried from the process's folder, now and at its start; the
- * reader compares build ids.
+ * The target knows what the loader was told: the path of most modules, none for
+ * the program itself, a relative one for a library found by way of a relative
+ * folder, and a long one is cut.  /proc/PID/exe is the loader, not the program,
+ * after "ld.so ./program".
+ *
+ * While the process lives and the module is loaded, its maps say more.  The
+ * relative path of a module unloaded meanwhile is tried from the process's
+ * folder, and from that at its start; build ids are compared by the reader.
  */
 #include <stdio.h>
 #include <stdlib.h>

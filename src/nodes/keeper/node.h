@@ -1,10 +1,11 @@
 /*
- * node: shared by pageknode's rooms.  One loop and thread; beside it the
- * acceptor (hello.c), the maker of keepers (keeper_pool.c), a sleeping thread
- * for each calm target (visits.c) and libuv's workers (symbols, /proc).
+ * node: what the rooms of pageknode share.  One loop, one thread; beside it the
+ * thread that accepts targets (hello.c), the one that makes keepers in advance
+ * (keeper_pool.c), a sleeping thread for each calm target (visits.c) and libuv's
+ * workers (symbols, /proc).
  *
- * Rooms above the keepers have their own state, which node points to; a room
- * calls those above by node_hooks.
+ * Rooms above the keepers define their own state; node has pointers to it.  A
+ * room calls those above it through node_hooks.
  */
 #ifndef NODES_KEEPER_NODE_H
 #define NODES_KEEPER_NODE_H

@@ -58,14 +58,17 @@ set_tag(struct keeper *k, uint64_t seq, uint16_t info)
 }
 
 /*
- * A list's peak is in the order in which records are applied.  Several
- * threads' are ordered on each address only, so what two held at once may be
- * applied one after the other.  Hence an estimate: a look is what a feed found
- * in the rings at one time; its rise is how much each thread's records of it
- * have raised what was held, at most, summed.
+ * A list knows the highest of what its records come to in the order in which
+ * they are applied.  Records of one thread are in the order of its program;
+ * those of several are ordered on each address only, so that what two threads
+ * held at once may be applied one after the other.  Hence the estimate: a look
+ * is what a feed has found in the rings at one time, and its rise is by how much
+ * each thread's records of it have raised what was held, at most, summed over
+ * all threads.
  *
- * A record is found a look late if its ring was looked at first, and another
- * if it waited for a ticket in flight.  So the rises of three looks are added.
+ * A record is found a look late if its ring was looked at before its thread had
+ * published it, and another look late if it waited for a ticket in flight.  So
+ * the rises of three looks are added to what was held before them.
  */
 static void
 peak_begin(struct keeper *k)
@@ -183,8 +186,8 @@ tag_of(const void *k, uint64_t seq)
 }
 
 /*
- * A page's list still has the replaced block: it must get both records of such
- * a pair.
+ * A page's list still has the replaced block, so the page must get both records
+ * of such a pair.
  */
 static void
 tag_replaced(struct keeper *k, const struct blklist_batch *b,

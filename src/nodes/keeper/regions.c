@@ -5,8 +5,14 @@
  * Of overlapping ones the highest number counts, for a program may forget to
  * end a pool's.
  *
- * With more than there is room for, a target has none: later ends might be of
- * those left out.
+ * The target says where a region begins and ends (alloclog_region(3)), each with
+ * the region's number.  The two come from different threads and so in any
+ * order: a beginning and the end of its number cancel each other.  Where regions
+ * overlap, the one with the highest number counts, for a program that forgets to
+ * end a pool's region lays the next one over it.
+ *
+ * A target that has declared more than there is room for has no regions any
+ * more: later ends might be of those that were left out.
  */
 #include <stdlib.h>
 #include <string.h>

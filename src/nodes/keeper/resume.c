@@ -1,4 +1,4 @@
-/* Only the build that wrote memory opens it. */
+/* A keeper from the last commit.  Only the build that wrote memory opens it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,7 +128,7 @@ read_marks(struct keeper *k, const struct takeover_slot *slot)
 	return 0;
 }
 
-/* An adopted list counts as armed just now. */
+/* The list restarts at the commit.  An adopted one counts as armed just now. */
 static int
 restart_list(struct keeper *k, const struct takeover_slot *slot,
     struct takeover_memory **anew)

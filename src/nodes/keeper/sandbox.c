@@ -1,4 +1,7 @@
-/* Known limit: beyond SANDBOX_THREADS threads, one locked in alone is found later. */
+/*
+ * Known limit: of more than SANDBOX_THREADS threads, one that has locked itself
+ * in alone is found by a later look.
+ */
 #include <errno.h>
 
 #include "../host/proc.h"

@@ -1,6 +1,6 @@
 /*
- * Stored areas, memory and stacks without a target.  Killed at any
- * instruction, the memory is void or no target's.
+ * Areas, memory and stacks that are in the store and have no target.  If the node is
+ * killed at any instruction, the memory is void or belongs to no target.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -1,19 +1,23 @@
 /*
- * takeover memory: the state of a keeper and of the node that the next process
- * takes over.
+ * takeover memory: the state of a keeper, and of the node itself, that the next
+ * process of the node takes over.
  *
- * Queue, list and state that cannot be read again lie in one memory file
- * (base/pmem.h), a family's stacks in a second, the node's own in a third.
- * Their descriptors, and those of rings and sockets, are stored by the
- * supervisor or systemd (host/fdstore.h).
+ * The queue, the list and all state that cannot be read again lie in one memory
+ * file (base/pmem.h), the stacks of a family in a second, the node's own state in
+ * a third.  Their descriptors and those of rings and sockets are in the store
+ * of the supervisor or of systemd (host/fdstore.h), under names with the
+ * stream's number.  For its pages, the next process is the same node: it has
+ * the same id, boot, streams, epochs and sequence numbers.
  *
  * Vocabulary
  *	slot	one of two places that commits are written to in turn.
- *	commit	the point to which the next process goes back, written into the invalid slot
- *		and valid by one store of its number.  Rings free space after that, so that
- *		later records can be read again.
- *	shown	the last record's number that a page may know.  If uncommitted, others get
- *		these numbers: another epoch, and pages read the list again.
+ *	commit	the point to which the next process rolls the state back.  It
+ *		is written into the slot that is not valid, and becomes valid
+ *		by one store of its number.  The rings free space only after
+ *		that, so that later records can be read again.
+ *	shown	the number of the last record that a page may know.  If it was
+ *		not committed, other records get these numbers: the row then
+ *		gets another epoch, and pages read the list again.
  *	void	said of memory that was replaced, or whose target has ended.
  *
  * The names in the store are
@@ -27,12 +31,13 @@
  *				list starts again; for a moment there may be two
  *	pagek.s.ID		the stacks of a family
  *
- * Only a target of a storing node has such memory; not lists of ended targets,
- * digest, oracle.
+ * Only a target of a node whose descriptors are stored has such memory.  Lists
+ * of ended targets, the digest and the oracle are not taken over.
  *
- * Making and storing all this takes longer than following a short target.  So
- * its areas and memory stay stored under their stream, and are zeroed for the
- * next target when its list is dropped.
+ * Most targets end soon, and the node needs more time to make and to store all this
+ * than to follow the target.  So the areas and the memory of a short target stay in
+ * the store, under the stream that they were made for.  When the target's list is
+ * dropped, they are zeroed and are ready for the next target.
  *
  *	takeover_memory.c	memory files and commits
  *	takeover_idle.c		memory without a target, for reuse
@@ -155,19 +160,22 @@ bool takeover_is_wanted(const struct node *);
 int takeover_memory_new(struct takeover_memory **, struct node *,
     unsigned generation);
 /*
- * All pieces are taken; types, regions and marks are empty.  The node learns
- * the size for the next.
+ * All pieces are taken, types, regions and marks are empty and need not be written.
+ * The node learns how large memory for the next one has to be.
  */
 void takeover_memory_complete(struct takeover_memory *, struct node *);
-/* A dead process's memory; owns fd.  -EINVAL: none.  -ENODATA: no target had it. */
+/*
+ * Opens the memory of a process that has died; owns fd.  -EINVAL: it is none.
+ * -ENODATA: no target had it.
+ */
 int takeover_memory_open(struct takeover_memory **, int fd,
     unsigned generation);
 /* Queue and list must be gone.  If its target has left it, it becomes idle. */
 void takeover_memory_free(struct takeover_memory *);
 
 /*
- * Idle memory, with stored areas, for takeover_memory_new().  -ENOENT: none.
- * Any thread.
+ * Takes idle memory, which has areas and is stored, instead of takeover_memory_new().
+ * -ENOENT: there is none.  Any thread.
  */
 int takeover_memory_again(struct takeover_memory **, struct node *);
 bool takeover_has_idle(struct node *);
@@ -183,8 +191,8 @@ void takeover_idle_fini(struct node *);
 int takeover_memory_begin(struct takeover_memory *);
 
 /*
- * Moves the areas' descriptors from keeper_new()'s fds into its memory (then
- * -1), if they may be reused.
+ * Moves the descriptors of the target's areas from fds, those of keeper_new(), into its
+ * memory and sets them to -1, if the areas may be reused.
  */
 void takeover_give_areas(struct keeper *, int fds[3]);
 /* True if the target's memory has these descriptors. */
@@ -192,8 +200,8 @@ bool takeover_may_leave(const struct keeper *);
 /* True if the keeper's areas had another target before. */
 bool takeover_is_again(const struct keeper *);
 /*
- * Frees an ended target's feed.  Areas and memory become idle later, or are
- * forgotten.
+ * Frees the feed of a target that has ended.  Its areas and memory become idle later,
+ * or they are forgotten now.
  */
 void takeover_leave(struct keeper *);
 
@@ -201,8 +209,8 @@ void takeover_leave(struct keeper *);
 const struct takeover_slot *takeover_valid_slot(const struct takeover_memory *);
 
 /*
- * After a pass.  Nothing if the feed cannot be saved or, unless `must`,
- * nothing was seen.
+ * After a pass.  Does nothing if the feed cannot be saved or, unless `must`, if
+ * nothing was seen since the last commit.
  */
 void takeover_commit(struct keeper *, bool must);
 
@@ -223,8 +231,8 @@ void takeover_name_memory(char name[FDSTORE_NAME], uint64_t stream,
     unsigned generation);
 void takeover_name_sites(char name[FDSTORE_NAME], uint64_t id);
 /*
- * Stream and generation of a memory's name, else false.  The areas have the
- * first's, too.
+ * Stream and generation of a name that a target's memory may have, else false.
+ * The areas have the name of the first generation, too.
  */
 bool takeover_name_parse(const char *name, uint64_t *stream,
     unsigned *generation);
@@ -232,12 +240,15 @@ bool takeover_name_parse(const char *name, uint64_t *stream,
 bool takeover_name_is_of(const char *name, const char *target);
 
 /*
- * Stores memory and descriptors, with a first commit, as nobody's. fds:
- * stream_feed_new_persistent()'s.  On failure the target is watched, and not
- * taken over.
+ * Stores memory and descriptors, with a first commit, as nobody's so far.  fds
+ * are those of stream_feed_new_persistent().  On failure the target is watched, and
+ * not taken over.
  */
 int takeover_store(struct keeper *, const int fds[3]);
-/* Its target's from now on; before the target gets its areas; makes no system call. */
+/*
+ * It is its target's from now on, as the keeper says.  To be called before the
+ * target gets its areas; makes no system call.
+ */
 void takeover_assign(struct keeper *);
 /* Writes what is known of its sandbox; needs no commit. */
 void takeover_write_sandbox(struct keeper *);
@@ -266,16 +277,16 @@ void takeover_sites_unref(struct takeover_sites *);
 void takeover_sites_free(struct takeover_sites *);
 
 /*
- * As of the last commit.  Owns the memory, also on failure. fds, the two
- * areas, stay the caller's.  References to slot->sites' stacks become its own
- * on success.
+ * A keeper as it was at the last commit.  Owns the memory, also on failure.
+ * fds, the two areas, stay the caller's.  References to the stacks of
+ * slot->sites become its own on success.
  */
 int keeper_resume(struct keeper **, struct node *, struct takeover_memory *,
     const int fds[2], struct takeover_sites *, struct stream_sites *);
 
 /*
- * Id, boot and last stream number, taken over or first stored.  How many
- * images ended before.
+ * Takes over id, boot and last stream number, or stores them for the first
+ * time.  Returns how many images ended in the processes before this one.
  */
 uint64_t takeover_node_begin(struct node *);
 void takeover_node_fini(struct node *);

@@ -1,6 +1,7 @@
 /*
- * One message stores a target's descriptors and one removes them, for each
- * wakes the supervisor.  Stacks have their own: systemd stores a file once.
+ * A target's descriptors are stored by one message and removed by another, for
+ * each message wakes the supervisor.  Stacks have a message of their own:
+ * systemd stores a file only once, under whatever name.
  */
 #include <errno.h>
 #include <inttypes.h>

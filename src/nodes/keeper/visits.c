@@ -251,8 +251,8 @@ visit_due(struct node *node)
 	next = next_due(node, now);
 	if (next <= now) {
 		/*
-		 * Not a timer of 0: libuv before 1.45 runs it at once, and
-		 * pages would wait.
+		 * Not by a timer of 0: libuv before 1.45 would run it at once,
+		 * and pages would wait while a target is busy.
 		 */
 		uv_timer_stop(&node->drain.timer);
 		uv_async_send(&node->drain.wake);

@@ -1,14 +1,16 @@
 /*
  * visits: when each target is visited.
  *
- * A visit is one pass.  After one that found much the next is at once or after
- * 1 ms; then the interval doubles up to the cycle, where a bell takes over.  A
- * visit takes about 1 ms; a turn visits a target once and ends after TURN_MS,
- * so pages are served between.  The most overdue target is first.
+ * A visit is one pass.  One that found much is followed by another at once or
+ * after a millisecond; from then on the interval doubles up to the cycle of
+ * 15 Hz, where a bell takes over.  A visit takes about a millisecond at most,
+ * and a turn of the loop visits a target once at most and ends after TURN_MS,
+ * so pages are served between visits however many targets are busy.  The target
+ * that has been due for longest is visited first.
  *
- * A bell is a thread that sleeps until a calm target's ring fills, and wakes
- * the loop; opened when a target first becomes calm, armed whenever it is calm
- * again.
+ * A bell is a thread that sleeps until a calm target's ring fills, and wakes the
+ * loop.  It is opened when a target has become calm for the first time, for a
+ * busy one is visited anyway, and armed whenever it is calm again.
  */
 #ifndef NODES_KEEPER_VISITS_H
 #define NODES_KEEPER_VISITS_H
@@ -49,14 +51,14 @@ void visits_join(struct keeper *);
 void visits_freshen(struct keeper *);
 
 /*
- * Every few ms of longer work on the loop: producers take a still heartbeat
- * for a dead keeper.
+ * To be called every few milliseconds of any longer work on the loop's thread:
+ * waiting producers take a heartbeat that stands still for a dead keeper.
  */
 void visits_beat(struct node *);
 
 /*
- * Ends the thread, which frees the feed that it may sleep in.  The caller has
- * neither any more.
+ * Ends the thread soon; it frees the feed, which it may sleep in.  The caller
+ * has neither any more.
  */
 void bell_close(struct bell *, struct stream_feed *);
 

@@ -291,8 +291,8 @@ spawn(const char *program, const int *fds, char *const argv[], pid_t *pid)
 }
 
 /*
- * A command's node: the supervisor's next process listens at the first one's
- * path.  A generator dies with its node.
+ * The way to a command's node: the supervisor's next process listens at the
+ * path with the pid of the first. A generator dies with its node.
  */
 static void
 set_way(struct nodes_link *link, const struct node_opts *start, pid_t pid)

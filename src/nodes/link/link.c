@@ -1,6 +1,7 @@
 /*
- * First, requests follow HELLO without waiting for WELCOME.  Later they wait:
- * it may be another node, and one that refuses would come and go.
+ * On the first connection requests follow HELLO without waiting for WELCOME. On
+ * later ones they wait: it may be another node, and one that refuses would seem
+ * to come and go.
  */
 #include <errno.h>
 #include <signal.h>

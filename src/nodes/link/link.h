@@ -1,5 +1,6 @@
 /*
- * link: a page's connection to a node, made again when lost, and its requests.
+ * link: a page's connection to a node, made again when it is lost, and the
+ * requests over it.
  *
  * Vocabulary
  *	ask	a request that waits for its reply; at most LINK_ASKS_MAX.
@@ -19,8 +20,9 @@
  *	listing.c	listings: send, fetch, enumerate
  *	recording.c	recordings: begin, look, end
  *
- * Everything runs on one uv loop and thread; no call waits.  A close function
- * frees its object when the handles are closed; no callback comes after it.
+ * Everything runs on one uv loop and thread; no call here waits. A close
+ * function frees its object when the loop has closed its handles; no callback
+ * comes after it.
  *
  * Example: the targets of a node
  *	nodes_connect(&link, loop, path);
@@ -44,8 +46,9 @@
 struct nodes_link;
 
 /*
- * Starts pageknode; `fd` gets an end of a socketpair.  Negative errno; a
- * failed exec of its command comes in nodes_look.command.not_run.
+ * Starts pageknode with these options; `fd` is set to one end of a socketpair.
+ * Negative errno if it cannot be started; a failed exec of its command is
+ * reported later, in nodes_look.command.not_run.
  */
 int nodes_start(struct nodes_link **, uv_loop_t *, const struct node_opts *);
 
@@ -81,8 +84,8 @@ typedef void (*nodes_told_cb)(void *arg, enum nodes_state,
     const char *sentence);
 
 /*
- * A way to a node for lost links: after up to 250 ms, then up to twice as
- * long, most_ms at most.
+ * A way to a node, for links that are made again: after up to 250 ms, then up
+ * to twice as long each time, most_ms at most.
  */
 struct nodes_way {
 	/* Returns a connected stream descriptor or a negative errno; does not wait. */
@@ -125,9 +128,10 @@ int nodes_link_keep(struct nodes_link **, uv_loop_t *,
 bool nodes_link_retry(struct nodes_link *);
 
 /*
- * `ssh HOST pageknode --stdio`, again when lost.  The result is known when
- * nodes_link_state() is not NODES_CONNECTING; a crowded sshd takes some tries.
- * -EINVAL: nodes_ssh_check() refuses; -ENOENT: no ssh.
+ * Runs `ssh HOST pageknode --stdio`, now and whenever the link is lost. The
+ * result is known when nodes_link_state() is no longer NODES_CONNECTING; if
+ * sshd has too many logins, that takes some tries. -EINVAL for what
+ * nodes_ssh_check() refuses, -ENOENT without ssh.
  */
 int nodes_connect_ssh(struct nodes_link **, uv_loop_t *,
     const struct nodes_ssh *);
@@ -137,23 +141,30 @@ void nodes_ssh_end_all(void);
 
 void nodes_link_close(struct nodes_link *);
 
-/* Number and name that link_called() returns; copied, cut to NODES_NAME_MAX bytes. */
+/*
+ * Sets number and name of the node as link_called() returns them, instead of
+ * its own. The name is copied and cut to NODES_NAME_MAX bytes.
+ */
 void nodes_link_call(struct nodes_link *, uint16_t number, const char *name);
 
 /*
- * This user's daemon; hello: its socket for targets.  Negative errno, such as
- * -ENOENT.
+ * Connects to this user's daemon; hello gets the path of its socket for
+ * targets. Negative errno, such as -ENOENT, if there is none.
  */
 int nodes_connect_daemon(struct nodes_link **, uv_loop_t *, char *hello,
     size_t cap);
 
-/* NODES_CONNECTING until WELCOME, NODES_LIVE, or another state with its reason. */
+/*
+ * NODES_CONNECTING until the node has welcomed this page, NODES_LIVE, or
+ * another state with its reason if the link is lost.
+ */
 enum nodes_state nodes_link_state(const struct nodes_link *,
     const char **reason);
 
 /*
- * An entry's node, with its number and name; local: this user's daemon, else
- * the newest node.
+ * Connects to an entry's node, as nodes_connect() and nodes_connect_ssh(); a
+ * local entry means this user's daemon, or else the newest node. The link gets
+ * the entry's number and name.
  */
 int nodes_connect_entry(struct nodes_link **, uv_loop_t *,
     const struct nodes_entry *);
@@ -181,8 +192,8 @@ typedef void (*nodes_targets_cb)(void *arg, int err,
 int nodes_targets(struct nodes_link *, nodes_targets_cb, void *arg);
 
 /*
- * A wait status that pagek itself may have caused: a sentence without its
- * stop; else "".
+ * A wait status that pagek itself may be the reason of: a sentence without its
+ * stop that says why and where to read on.  "" for all others.
  */
 const char *nodes_death_advice(int32_t status);
 
@@ -198,17 +209,21 @@ const struct nodes_target *nodes_target_of_command(const struct nodes_target *,
 const struct nodes_target *nodes_target_ended_command(
     const struct nodes_target *, size_t n, const char *name);
 /*
- * nodes_target_of_command() of the next node's list into *best, if newer; pid
- * 0: none so far.  True: it was.
+ * The newest of a command on several nodes: copies nodes_target_of_command() of the
+ * next node's list to *best if it is newer; pid 0: there is none so far.  True if it
+ * did.
  */
 bool nodes_target_take_newest(struct nodes_target *best,
     const struct nodes_target *, size_t n, const char *name);
-/* "server, worker and others": commands of live ones, each once; "" none. */
+/*
+ * "server, worker and others": the commands of those that live, each once; ""
+ * if there are none.
+ */
 void nodes_target_commands(const struct nodes_target *, size_t n, char *out,
     size_t cap);
 /*
- * The name means the first: it lives and the second does not, started later,
- * or is a later image.
+ * True if a name that both have means the first one: it lives and the second
+ * does not, or it was started later, or is a later image of one process.
  */
 bool nodes_target_is_newer(const struct nodes_target *,
     const struct nodes_target *);
@@ -243,8 +258,9 @@ struct nodes_branch {
 #define NODES_NO_PARENT SIZE_MAX
 
 /*
- * A branch for each of n targets but the node's own, parents before children,
- * by start.  Their number.  A parent started the process, even if ended; of
+ * Writes a branch for each of n targets but the node's own stream, each parent
+ * before its children, these in the order of their start.  Returns how many.
+ * A parent is the process that started another one, even if it has ended; of
  * its images, the last.
  */
 size_t nodes_tree(const struct nodes_target *, size_t n,
@@ -263,19 +279,23 @@ struct nodes_listing_opts {
 };
 
 /*
- * err 0 and the name at the node, or a negative errno and a reason, safe
- * texts.  Once, not after a cancel.
+ * Done: err 0 and the name at the node, or a negative errno and a reason. Both
+ * are safe text. Called once, not after a cancel.
  */
 typedef void (*nodes_listing_cb)(void *arg, int err, const char *words);
 
 /*
- * Sends a listing in pieces, a few in flight; the link stays open.  A lost
- * link is an error; the node keeps a part.
+ * Sends a listing to the node in pieces, a few in flight; the link stays open
+ * meanwhile. A lost link ends it with an error; the node keeps what it has as
+ * not whole.
  */
 int nodes_listing_send(struct nodes_listing **, struct nodes_link *,
     const struct nodes_listing_opts *, nodes_listing_cb, void *arg);
 
-/* Fetches a listing to fd.  -EBADMSG: damaged at the node; all is written. */
+/*
+ * Fetches a listing part by part and writes it to fd. -EBADMSG: parts were
+ * damaged at the node; all is written nevertheless.
+ */
 int nodes_listing_get(struct nodes_listing **, struct nodes_link *,
     const char *name, int fd, nodes_listing_cb, void *arg);
 
@@ -296,8 +316,8 @@ struct nodes_stored {
 };
 
 /*
- * Each listing, oldest first (borrowed); then NULL with err 0, or a negative
- * errno and a safe reason.
+ * Each listing, oldest first (borrowed); then NULL with err 0, or with a
+ * negative errno and a reason, which is safe text.
  */
 typedef void (*nodes_stored_cb)(void *arg, const struct nodes_stored *,
     int err, const char *words);
@@ -316,15 +336,16 @@ struct nodes_recording {
 };
 
 /*
- * The answer, borrowed, or a negative errno: -EAGAIN: the file is not in yet,
- * -EPERM, -ENOTSUP, -ENOTCONN; why: a safe sentence.
+ * The answer, borrowed, or a negative errno: -EAGAIN if the offered file has not
+ * come in yet, -EPERM, -ENOTSUP of a node without recordings, -ENOTCONN; why is
+ * a sentence, safe text.
  */
 typedef void (*nodes_recording_cb)(void *arg, int err, const char *why,
     const struct nodes_recording *);
 
 /*
- * Offers a file to a node here, by its socket for pages; fd stays the
- * caller's.  Negative errno; -EAGAIN: later.
+ * Offers an open file to the node of this machine whose socket for pages is at
+ * the path.  The descriptor stays the caller's.  Negative errno; -EAGAIN: later.
  */
 int nodes_offer_file(const char *path, const uint8_t token[WIRE_EPOCH],
     int fd);
@@ -332,16 +353,20 @@ int nodes_offer_file(const char *path, const uint8_t token[WIRE_EPOCH],
 int nodes_record(struct nodes_link *, uint32_t index,
     const uint8_t token[WIRE_EPOCH], uint64_t ring, nodes_recording_cb,
     void *arg);
-/* Asks for, or ends, this link's recording; own: the node's. */
+/*
+ * Asks for, or ends, the recording of this link; own: the one that the node was
+ * started with.
+ */
 int nodes_recording_ask(struct nodes_link *, bool own,
     enum wire_record_action, nodes_recording_cb, void *arg);
 
 #define LINK_ASKS_MAX 128
 
 /*
- * The reply, borrowed during the call; also WIRE_ERR. err < 0: none;
- * -ENOTCONN: link lost, -ECANCELED: forgotten or closed, and the callback may
- * only clean up.  Once for each ask.
+ * The reply, borrowed until the callback returns; WIRE_ERR is a reply too. err
+ * < 0: no reply, -ENOTCONN if the link is lost, -ECANCELED if the ask was
+ * forgotten or the link closed; then the callback may only clean up. Called
+ * once for each ask.
  */
 typedef void (*link_reply_cb)(void *arg, int err, const struct wire_msg *);
 
@@ -356,8 +381,8 @@ struct link_node {
 };
 
 /*
- * Sends a request; sets its id.  No callback on failure: -EBUSY: too many,
- * -ENOTCONN, errors of wire_encode().
+ * Sends a request; sets its id. On failure no callback comes: -EBUSY if too
+ * many wait, -ENOTCONN if the link is lost, or an error of wire_encode().
  */
 int link_ask(struct nodes_link *, struct wire_msg *, const void *owner,
     link_reply_cb, void *arg);
@@ -370,8 +395,8 @@ uint16_t link_here(void);
 const struct link_node *link_node(const struct nodes_link *);
 
 /*
- * The node's name and number: nodes_link_call() or WELCOME; "" and 0: unknown.
- * Borrowed.
+ * Name and number of the node: of nodes_link_call(), or else of WELCOME; "" and
+ * 0 if unknown. Borrowed.
  */
 const char *link_called(const struct nodes_link *, uint16_t *number);
 
@@ -406,8 +431,9 @@ int targets_ask(struct nodes_link *, const void *owner, nodes_targets_cb,
     void *arg);
 
 /*
- * The best ALLOCLOG: live, ended, without data, most live bytes first; of
- * `pid` unless 0, else of `run`'s command unless NULL.  NULL: none.
+ * The best ALLOCLOG stream: live before ended before without data, most live
+ * bytes first; of process `pid` unless 0, else of the command of `run` unless
+ * NULL. NULL: none.
  */
 const struct nodes_target *targets_best(const struct nodes_target *, size_t n,
     pid_t pid, const struct nodes_link *run);
@@ -419,8 +445,8 @@ const struct nodes_target *targets_best(const struct nodes_target *, size_t n,
 #define RETRY_PATIENCE_MS 30000	/* default timeout for WELCOME */
 
 /*
- * From 0 to the longest wait after so many tries (full jitter): a node's pages
- * do not come back at once.
+ * Time before the next try: from 0 to the longest wait after so many tries
+ * (full jitter), so that a node's pages do not all come back at once.
  */
 uint32_t retry_wait_ms(unsigned tries, uint32_t most_ms, uint32_t random);
 

@@ -11,8 +11,8 @@
 
 #define PIECES 4		/* in flight at a time */
 /*
- * Alone, for its reply has the name.  It fits a request: a node without
- * listings refuses it and keeps the link.
+ * The first piece goes alone, for its reply has the name. It fits a request, so
+ * that a node without listings refuses it instead of closing the link.
  */
 #define FIRST_PIECE 2048
 #define STORED_MAX 200000	/* limit of entries */

@@ -2,9 +2,14 @@
  * Each try is a process whose input and output are the link.  Its last error
  * line is kept: with the exit status it gives the reason.
  *
- * Until the first WELCOME ssh may ask the user (may_ask), and a crowded sshd
- * is tried for CROWD_MS: it takes ten logins at once, and sixty pages may
- * start together.  Later tries have no terminal and fail where ssh would ask.
+ * Its input and output are the link. Its error output is not shown, for the
+ * terminal may belong to the page, but the last line is kept: with the exit
+ * status it gives the reason of a failure.
+ *
+ * Until the first WELCOME ssh may ask the user (may_ask), and an sshd with too
+ * many logins is tried again for CROWD_MS: by default it takes ten at once, and
+ * sixty pages may start together. Later tries run without a terminal and fail
+ * where ssh would ask.
  */
 #include <errno.h>
 #include <signal.h>

@@ -157,8 +157,8 @@ break_circles(struct tree *tree)
 }
 
 /*
- * Moves the branches below a target to `at`; the place after them.  The others
- * keep their order.
+ * Moves the branches below a target, from `at` on unplaced, to there; returns
+ * the place after them.  The others keep their order.
  */
 static size_t
 place_below(struct tree *tree, size_t at, size_t target, size_t parent)

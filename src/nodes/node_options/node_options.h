@@ -1,13 +1,14 @@
 /*
- * node_options: the options of pageknode: parser, --help, and the command line
- * of nodes_start(). pagek sets the HANDED rows by its options.def.
+ * node_options: the options of pageknode. node_options.def is the table for its
+ * parser, its --help and the command line by which nodes_start() starts it.
+ * pagek sets the HANDED rows by its options.def.
  *
  * Example: a node of our own that runs a command
  *	nodes_start(&link, loop, &(struct node_opts){ NODE_OPTS_NONE,
  *	    .argv = argv, .stack = 16 });
  *
  * A new option is a row of node_options.def and a field; one that pagek takes
- * is named in its options.def.
+ * too is named in pagek's options.def.
  */
 #ifndef NODES_NODE_OPTIONS_H
 #define NODES_NODE_OPTIONS_H
@@ -129,8 +130,9 @@ extern const struct node_option node_handed[NODE_OPTIONS];
 enum node_kind node_kind(const struct node_opts *);
 
 /*
- * pageknode's command line, without options of other kinds of node and private
- * ones.  For free(); texts are the options'.  NULL: no memory.
+ * The command line of pageknode for these options. Options of another kind of
+ * node, and those that a page does not hand on, are left out. Free with free();
+ * texts are borrowed from the options. NULL: no memory.
  */
 char **node_options_argv(const struct node_opts *);
 

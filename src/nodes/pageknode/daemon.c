@@ -49,8 +49,8 @@ find_place(const struct node *node, char path[NODE_PATH])
 }
 
 /*
- * Protects both socket names.  It ends with the last of node and supervisor,
- * so that leftovers can be removed.
+ * The lock protects both socket names.  It ends with the last of a node and its
+ * supervisor, so what they have left can be removed.
  */
 static int
 lock_place(struct node *node, const char *path)
@@ -90,9 +90,9 @@ bind_place(const struct node *node, const char *path, int type, mode_t mode)
 }
 
 /*
- * The former process's socket, on which connections wait; -1 none. *stays: the
- * folder was removed, and another node has the name, which is not ours to
- * remove.
+ * The socket of the process before, on which connections wait; -1 none.  If the
+ * folder was removed and another node has the name by now, *stays is set: the
+ * name is not ours to remove.
  */
 static int
 stored_socket(struct node *node, const char *name, const char *path,
@@ -346,8 +346,8 @@ daemon_open_store(struct node *node)
 }
 
 /*
- * Only with a supervisor: the report may be standard output, which we have
- * released.  If systemd starts us again, the file is opened by name.
+ * Only with a supervisor: the report may be the standard output, which we have
+ * released by then.  If systemd starts us again, the file is opened by its name.
  */
 void
 daemon_share_report(struct node *node)

@@ -364,8 +364,8 @@ serve(struct node *node)
 }
 
 /*
- * Opens closed ones of descriptors 0 to 2: the node releases them later.  The
- * command finds them closed again.
+ * Opens those of descriptors 0 to 2 that were closed: the node releases them
+ * later, so no file of ours may be there.  The command finds them closed again.
  */
 static void
 open_closed_stdio(void)

@@ -7,18 +7,19 @@
  *			from the process before
  *	run.c		a node that runs a command
  *
- * A node with a command ends when the process tree has ended and no page is
- * connected; a generator or device with its last page; a daemon when it is
- * told to.
+ * A node that runs a command ends when the command's process tree has ended and
+ * no page is connected; a generator or device ends with its last page; a daemon
+ * ends when it is told to.
  *
- * A daemon has two sockets: `node`, for pages, and `node.hello`, for targets.
- * A user's are in that user's folder; the system's in /run/pagek, with members
- * of a group as pages and all users' processes as targets. systemd's sockets
- * are used instead.
+ * A daemon listens at two sockets beside each other: `node`, for pages, and
+ * `node.hello`, for targets that are started with liballoclog.so in LD_PRELOAD
+ * and nothing else.  A user's are in that user's folder; the system's are in
+ * /run/pagek, where the members of a group may come as pages, and processes of
+ * any user as targets.  Sockets that systemd has opened are used instead.
  *
- * The command is a child of our supervisor (supervisor/command.h), which tells
- * us of each process that it has to reap, and when none is left.  Both outlive
- * this process.
+ * The command is a child of our supervisor (supervisor/command.h); the supervisor
+ * tells us of each process of the tree that it has to reap, and when none is left.  So both
+ * outlive this process: the next one hears the same, and listens at the same path.
  *
  * Example: a node in a test
  *	node_init(&node, &loop, &opts);
@@ -44,8 +45,8 @@
 /* --- node.c ---------------------------------------------------------------- */
 
 /*
- * A node that does not serve yet; opts are copied, their strings borrowed.
- * node_fini() after the loop.
+ * Makes a node that does not serve yet; opts are copied, their strings are
+ * borrowed.  node_fini() after the loop has run down.
  */
 int node_init(struct node *, uv_loop_t *, const struct node_opts *);
 /* Closes every handle; the loop has then to be run until it is empty. */
@@ -76,8 +77,8 @@ void daemon_open_store(struct node *);
 void daemon_share_report(struct node *);
 
 /*
- * Listen for targets or pages beside or at a path, or at the former process's
- * socket; report errors.
+ * Listen for targets or pages beside or at a path, at the socket of the process
+ * before if it is there; report errors.
  */
 int daemon_listen_targets(struct node *, const char *path);
 int daemon_listen_pages(struct node *, const char *path);
@@ -102,7 +103,10 @@ struct run {
 	bool watching;
 };
 
-/* Listens, takes over, and has the command started unless it was; reports errors. */
+/*
+ * Listens, takes over what the process before has left, and has the command
+ * started unless it was; reports errors.
+ */
 int run_begin(struct node *, const char *folder);
 
 /* A message of our supervisor. */

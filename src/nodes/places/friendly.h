@@ -5,10 +5,11 @@
  * Vocabulary
  *	friendly number	AB86 is trunk 11, node 134 of Acnet; C and 12 bits are
  *			a Classic node's.
- *	raw number	one without a friendly number.
- *	translation	a number with its friendly or raw number, until the table changes.
+ *	raw number	one without a friendly number; it is shown as it is.
+ *	translation	a number with its friendly or raw number, cached until
+ *			the table changes.
  *
- * A worker checks the files once a second: a hanging folder delays a change,
+ * A worker checks the files once a second: a folder that hangs delays a change,
  * but no cycle.
  *
  * Example

@@ -39,20 +39,20 @@
 #define RUN_SOCKET_ALONE "cmd"		/* with a pid: node of a command without its targets */
 
 /*
- * $XDG_RUNTIME_DIR/pagek or /tmp/pagek-UID, made with mode 0700.  -EPERM:
- * another owner or mode.
+ * The folder of this user's nodes, $XDG_RUNTIME_DIR/pagek or else /tmp/pagek-
+ * UID; made with mode 0700 if missing. -EPERM if it has another owner or mode.
  */
 int nodes_folder(char *path, size_t cap);
 
 /*
- * DAEMON_SYSTEM_FOLDER, made with mode 0755, for all users.  -EPERM: not
- * root's nor ours, or others may write.
+ * Makes DAEMON_SYSTEM_FOLDER with mode 0755 if it is missing: all users' programs find
+ * the system's node there.  -EPERM if it is neither root's nor ours, or others may write.
  */
 int nodes_system_folder(void);
 
 /*
- * Sockets that answer: the folder's, newest first, then the system's if
- * allowed.  Free with one free().
+ * Sockets of the nodes that answer: those in the folder, newest first, then the
+ * system's if this user may connect. Free with one free().
  */
 int nodes_find(char ***paths, size_t *n);
 
@@ -71,8 +71,8 @@ struct nodes_watcher {
 bool nodes_watcher(pid_t, struct nodes_watcher *);
 
 /*
- * A program of ours: beside the running one, in the folder above, or
- * installed.  -ENOENT and such.
+ * Path of a program of ours: beside the running one, in the folder above, or
+ * where it is installed. Negative errno such as -ENOENT.
  */
 int nodes_program(const char *name, char *path, size_t cap);
 
@@ -122,8 +122,8 @@ typedef void (*nodes_say_cb)(void *arg, const char *sentence);
 
 /*
  * Reads the system's file and, if `user`, this user's, whose entries hide
- * others of one number or name.  Missing files are empty; bad lines are
- * skipped and reported to `say` unless NULL.  -ENOMEM.
+ * others with the same number or name. Missing files are empty; lines that
+ * cannot be read are skipped and reported to `say` unless NULL. -ENOMEM.
  */
 int nodes_table_load(struct nodes_table **, bool user, nodes_say_cb say,
     void *arg);
@@ -143,8 +143,8 @@ const struct nodes_entry *nodes_table_nearest(const struct nodes_table *,
 bool nodes_parse_number(const char *text, size_t len, uint16_t *number);
 
 /*
- * "local", "unix:PATH", "ssh:[USER@]HOST"; *place is the text behind the
- * colon, unchecked.  False: none.
+ * Parses "local", "unix:PATH" or "ssh:[USER@]HOST"; *place is the text behind
+ * the colon, unchecked. False: it is none of them.
  */
 bool nodes_parse_place(const char *word, enum nodes_at *, const char **place);
 /* Writes such a word. */
@@ -152,7 +152,10 @@ void nodes_entry_where(const struct nodes_entry *, char *out, size_t cap);
 
 /* Parses the digits of a process id, which is not 0. */
 bool nodes_parse_pid(const char *text, pid_t *);
-/* A target on a node: "pid:N", or a stream's name, *pid 0.  False: neither. */
+/*
+ * Parses a target on a node: "pid:N", or the name of a stream, for which *pid
+ * is 0. False: neither.
+ */
 bool nodes_parse_target(const char *word, pid_t *pid);
 /* Writes such a word; NULL if pid is 0 and stream is "". */
 #define NODES_PID_WORD 24

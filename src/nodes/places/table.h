@@ -1,9 +1,9 @@
 /*
  * table: reads the two files of nodes into one table.
  *
- * A line: a number of four hexadecimal digits, a name, a place and key=value
- * words; a word that begins with '#' begins a comment.  A line with a mistake
- * is skipped.
+ * A line has a number of four hexadecimal digits, a name, a place and optional
+ * key=value words, separated by blanks; a word that begins with '#' begins a
+ * comment. A line with a mistake is skipped.
  *
  * Example: a file in memory
  *	struct table_in in = { .file = NODES_FILE_USER, .path = "nodes", ... };
@@ -40,8 +40,9 @@ struct table_in {
 };
 
 /*
- * Adds a file's entries.  The first of duplicates wins; those of one file are
- * reported.  Sorted after each call; cap: capacity.  -ENOMEM.
+ * Adds the entries of a file. The first of duplicates wins; those of the same
+ * file are reported. Entries are sorted after each call; cap is their capacity.
+ * -ENOMEM.
  */
 int table_parse(struct nodes_table *, size_t *cap, struct table_in *,
     const char *bytes, size_t len);

@@ -54,8 +54,8 @@ node_socket(char *line)
 }
 
 /*
- * The process says hello to the daemon here: PAGEK_NODE, else XDG_RUNTIME_DIR,
- * else /tmp.
+ * The process says hello to the daemon at this socket, as far as is known: to
+ * PAGEK_NODE, else in XDG_RUNTIME_DIR, else in /tmp.
  */
 static bool
 may_say_hello(pid_t pid, const char *path)

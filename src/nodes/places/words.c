@@ -97,8 +97,8 @@ nodes_pid_hint(const char *name, char hint[NODES_PID_HINT])
 }
 
 /*
- * No option to ssh, one word to a shell: the ssh configuration may use %h or
- * %r in a command.
+ * No option to ssh, and one word to a shell: the user's ssh configuration may
+ * use %h or %r in a command.
  */
 static bool
 is_plain(const char *text)

@@ -181,7 +181,10 @@ on_begun(struct node *node, struct node_stress_wait *w)
 		await_source(r);
 }
 
-/* Until a late source has begun, another one's totals since the boot replace it. */
+/*
+ * Some sources begin late and have no counts of a short recording.  Until such a source
+ * has begun, totals since the boot from another source replace it.
+ */
 static void
 begin_stress(struct recording *r)
 {
@@ -308,8 +311,8 @@ recorder_go_on(struct node *node)
 }
 
 /*
- * A descriptor gives no right to its folder, and the node may have more.  A
- * gone connection's writer may still work.
+ * A descriptor gives no right to files in its folder, and the node may have more.  The
+ * writer of a recording whose connection has gone may be at work yet.
  */
 static int
 check_place(const struct node *node, const struct recorder_opts *o, struct stat *st)

@@ -1,19 +1,22 @@
 /*
- * recorder: captures of a process and its descendants (src/capture), in a file
- * that a viewer has opened.
+ * recorder: captures that a node writes (src/capture): each event of a process
+ * and of its descendants, in a file that a viewer has opened.
  *
  * Vocabulary
- *	recording	one capture being written, of a connection, or the node's of all targets.
- *	offer		a file from the socket for targets, until a page claims it by its token.
+ *	recording	one capture being written, for one connection; or the
+ *			one that the node was started with, of all its targets.
+ *	offer		a file that came in at the socket for targets, until a
+ *			page claims it by its token.
  *	tap		one image in one recording: a part of the capture.
  *
  * A keeper gives its records to its taps, which copy them into the writer's
- * queue.  While that is more than half full, records stay in their rings and
- * the target waits, as for a slow keeper.  A full disk, or one silent for
- * HOLD_MS, causes a gap; nothing waits for it.  A recording ends with its
- * connection, last image or node.  After a kill the next process goes on in
- * the file: a command's is in the supervisor's store, a target's comes from
- * its viewer.
+ * queue; the writer's thread does the rest.  While that queue is more than half
+ * full, records stay in their rings and the target waits for room there, as for a
+ * slow keeper.  A disk that is full, or that does not answer for HOLD_MS, causes a
+ * gap in the file, and neither target nor list waits for it.  A recording
+ * ends with its connection, its last image or the node.  If the node is killed, the
+ * next process goes on in the same file: that of a command is in the supervisor's
+ * store, that of a target comes from its viewer again.
  *
  *	recorder.c	offers, recordings
  *	tap.c		an image in a recording
@@ -65,7 +68,10 @@ void recorder_init(struct node *);
 void recorder_close(struct node *);
 void recorder_fini(struct node *);
 
-/* Owns fd.  Without room the user's oldest offer is closed, or fd. */
+/*
+ * Takes ownership of fd.  If there is no room, the user's oldest offer is closed;
+ * without one, fd is.
+ */
 void recorder_offer(struct node *, int fd, uid_t, const struct file_offer *);
 /* The file of the user's offer, now the caller's; -ENOENT. */
 int recorder_claim(struct node *, const uint8_t *token, uid_t);
@@ -78,8 +84,8 @@ struct recorder_opts {
 };
 
 /*
- * Begins a recording; k: its first image, NULL: later ones.  Owns the
- * descriptor, also on failure, with a sentence in *why.
+ * Begins a recording; k: its first image, NULL: later images only.  Takes ownership
+ * of the descriptor, also on failure, when *why is a sentence.
  */
 int recorder_begin(struct node *, struct keeper *k,
     const struct recorder_opts *, const char **why);
@@ -90,8 +96,8 @@ void recorder_end(struct node *, uint64_t viewer, const char *why);
 void recorder_viewer_gone(struct node *, uint64_t viewer);
 
 /*
- * Before an image gets its rings: no pairs, whose frees have no callers, if it
- * may be recorded.  Any thread.
+ * Call it before an image gets its rings.  If it may be recorded, it makes no pairs,
+ * for their frees have no callers.  Any thread.
  */
 void recorder_welcome(struct keeper *);
 /* Call it when the targets of the process before are taken over. */

@@ -1,6 +1,6 @@
 /*
- * Counts of all targets together, in files for the machine.  A frame keeps its
- * counts when another page gets it, as in the note.
+ * Counts by frame: those of all targets together, in files for the whole machine.
+ * A frame keeps its counts when another page gets it, as in the note.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * The home node by move_pages(2), the frame by /proc/PID/pagemap, for
- * privileged readers.
+ * The places of pages: the home node by move_pages(2), the frame by
+ * /proc/PID/pagemap, which tells it to privileged readers alone.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -107,8 +107,8 @@ read_entry(const struct placement *p, uint64_t vaddr)
 }
 
 /*
- * move_pages(2) misses pages whose access rights NUMA balancing has removed.
- * -1: in no slot.
+ * move_pages(2) does not find a page whose access rights automatic NUMA balancing has
+ * removed.  -1: the frame belongs to no slot of memory.
  */
 static int32_t
 home_of_frame(const struct refcnt_topology *t, uint64_t paddr)

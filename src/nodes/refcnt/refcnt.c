@@ -389,8 +389,8 @@ has_source(const struct keeper *k, const struct node_refcnt_ask *ask, char *why)
 }
 
 /*
- * All ranges of a target are counted by the same nodes.  One that has ended
- * begins anew: *t is NULL.
+ * All ranges of a target are counted by the same nodes.  One whose counting has ended
+ * begins anew: *t is NULL then.
  */
 static int
 check_groups(struct counted_target **t, const struct node_refcnt_ask *ask, char *why)
@@ -436,8 +436,8 @@ take_dead(struct keeper *k)
 }
 
 /*
- * The node's next process says until when pages were counted: ranges and
- * counts are gone.
+ * The next process of the node says until when pages were counted: it has neither the
+ * ranges nor their counts.
  */
 static void
 note_counted(struct keeper *k, bool empty)
@@ -570,8 +570,8 @@ node_refcnt_look(struct keeper *k, struct node_refcnt_look *look)
 }
 
 /*
- * Requests take the loop's time, for pages that may be switched off again, and
- * some for themselves.
+ * Each takes the loop's time: for the pages that it switches on, which may be switched
+ * off again, and some for the request itself.
  */
 static bool
 may_ask(struct counted_target *t, uint64_t pages)
@@ -667,8 +667,8 @@ look_after(struct counted_target *t)
 }
 
 /*
- * The target has a killed process's cuts, and undoes them when asked; a
- * counting worker asks first.
+ * The target has the cuts of a process that was killed.  It undoes them by itself,
+ * for it knows them, but needs to be asked; a worker that counts asks for it first.
  */
 static void
 undo_cuts(struct keeper *k)

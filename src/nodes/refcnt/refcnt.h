@@ -123,8 +123,8 @@ enum node_refcnt_given {
 };
 
 /*
- * Any thread: a target's descriptor, owned from now on; or fd -1 and why there
- * is none.  All is outside data.
+ * Any thread: a descriptor of a target, which is owned from now on; or fd -1 and why
+ * there is none.  All of it is outside data.
  */
 void node_refcnt_take(struct node *, pid_t, uint64_t stream,
     enum node_refcnt_given, int fd, uint32_t error);
@@ -143,8 +143,8 @@ struct node_refcnt_moved {
 };
 
 /*
- * Moves a range's pages: move_pages(2), which may take long.  -E2BIG: more
- * than NODE_REFCNT_PAGES; its errors.
+ * Moves the pages of a range to a node of the machine: move_pages(2).  It may take
+ * long.  -E2BIG: more than NODE_REFCNT_PAGES; or another error of the call.
  */
 int node_refcnt_move(int pid, uint64_t vaddr, uint64_t len, unsigned node,
     struct node_refcnt_moved *);

@@ -91,8 +91,8 @@ are_cut(struct counted_target *t)
 }
 
 /*
- * The target cuts at its next look.  An epoch may take many requests, so none
- * is made when nobody waits.
+ * The target cuts its own mappings, the next time that it looks.  An epoch may take many
+ * requests, so none is made when nobody waits for it any more.
  */
 static int
 cut(void *arg, const struct ring_cut *cuts, size_t n)
@@ -613,8 +613,8 @@ look(struct work *w)
 }
 
 /*
- * Waits for the period's end; false: nothing is to be counted.  A longer one
- * begins with the next: its asker knows when.
+ * Waits until the period ends; false: nothing is to be counted any more.  A longer one
+ * that is asked for meanwhile begins with the next: its asker knows when that was.
  */
 static bool
 wait_period(struct work *w, struct mono begun, int64_t spent_ms)

@@ -1,10 +1,10 @@
 /*
- * worker: the thread that counts one target, period by period.
+ * worker: the thread that counts one target: a period after the other.
  *
- * A period clears the accessed bits of the target's pages, and ends with
- * reading them.  Both read /proc for milliseconds, and asking for cuts takes
- * longer: never on the loop's thread, which waits for the lock only as long as
- * a few words are copied.
+ * A period begins with clearing the accessed bits of the target's pages and ends
+ * with reading them.  Both read /proc, which takes milliseconds, and asking the
+ * target for cuts takes longer; so the loop's thread never does it, and waits for
+ * the lock of a counted target only as long as another one copies a few words.
  */
 #ifndef NODES_REFCNT_WORKER_H
 #define NODES_REFCNT_WORKER_H

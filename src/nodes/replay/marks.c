@@ -1,4 +1,7 @@
-/* A capture's marks before the moment.  A seek finds a mark's blocks, one a visit. */
+/*
+ * Gives the keeper the marks of a capture that are before the moment.  A seek finds
+ * the blocks that were held at a mark, one in each visit.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -30,8 +30,8 @@ struct replay_marks {
 };
 
 /*
- * One more of the marks before this moment, each visit.  -ENOMEM, errors of
- * capture_seek().
+ * Gives the keeper one more of the marks before this moment; call it in each visit.
+ * -ENOMEM, errors of capture_seek().
  */
 int replay_marks_take(struct replay_marks *, struct keeper *, struct capture *,
     uint64_t seq, int64_t ms);

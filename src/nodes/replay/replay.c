@@ -161,7 +161,10 @@ seek(struct replay *r, uint64_t seq, struct capture_list **out, bool *known)
 	return err;
 }
 
-/* Finds the list some events before `seq`; each further try begins earlier. */
+/*
+ * Finds the list some events before `seq`, if it is known.  Each further try begins
+ * at an earlier event.
+ */
 static int
 seek_past(struct replay *r, uint64_t seq, unsigned tried,
     struct capture_list **out, bool *known)
@@ -295,8 +298,8 @@ count_before(const struct replay *r, size_t n, uint64_t seq, int64_t ms)
 }
 
 /*
- * Applies events before `seq` and up to ms, for limit_us (0: all). 1: all; 0:
- * not yet; or an error.
+ * Applies events before number `seq` and up to the time ms, for limit_us (0: all).
+ * 1: all are applied; 0: not yet; or an error.
  */
 static int
 feed(struct replay *r, uint64_t seq, int64_t ms, int64_t limit_us)

@@ -1,8 +1,9 @@
 /*
- * replay: a part of a capture as the source of a keeper, in place of a
- * process.  The clock of its records is the time line, which stands, runs, or
- * is set by REPLAY.  The page's side: session/replay.c,
- * pagek/app/replay_keys.c, pagek/layout/states.c.
+ * replay: a part of a capture as the source of a keeper, in place of a process.
+ * The clock of its records is the time line, which stands, runs, or is set by
+ * the message REPLAY.  So a page shows a capture in all ways in which it shows a
+ * target.  The page's side is in session/replay.c, its keys in
+ * pagek/app/replay_keys.c, and the text of the time line in pagek/layout/states.c.
  *
  *	replay.c	the time line, and the events that it passes
  *	names.h		sites, modules, threads, types and marks of the part
@@ -12,11 +13,13 @@
  *	moment		a number of an event, which is the next one, and a time.
  *	going		a later moment is the goal: events are applied for a while in
  *			each visit.
- *	setting		the list begins again at an earlier moment, with another epoch.
- *	past		events before the moment, applied after a setting for undos and detail.
+ *	setting		the keeper's list begins again with that of the capture at an
+ *			earlier moment: the stream has another epoch.
+ *	past		events before the moment that are applied after a setting, so
+ *			that undos and detail have what they remove.
  *
- * A capture still written, or whose writer was killed, is opened again as it
- * grows.
+ * A capture that is still written, or whose writer was killed, is opened again at
+ * its end, as far as it has grown.
  */
 #ifndef NODES_REPLAY_H
 #define NODES_REPLAY_H
@@ -40,8 +43,9 @@ int replay_start(struct node *);
 void replay_close(struct node *);
 
 /*
- * Does what REPLAY asks.  `why`: for the user; "" nothing.  -EINVAL: no
- * moment; -ENOTSUP: no replay; errors of capture_seek().
+ * Does what REPLAY asks for.  `why`: what the user should know; "" nothing.
+ * -EINVAL: that is no moment; -ENOTSUP: this node replays nothing; errors of
+ * capture_seek().
  */
 int replay_ask(struct node *, const struct wire_replay *, char *why, size_t cap);
 

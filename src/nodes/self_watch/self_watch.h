@@ -1,6 +1,7 @@
 /*
- * self_watch: the node watches itself.  Pages' requests and local applications
- * are blocks of AllocP(), each a record of the node's own ALLOCLOG.
+ * self_watch: the node watches itself.  Requests of pages and the node's local
+ * applications are blocks of AllocP(), and each block is a record of the node's
+ * own ALLOCLOG: so page K shows who asked for what.
  *
  * request a page that reads one stream: READ, SNAP or WINDOW of an index.  One
  * for⏎               each connection; another index begins another.  STAT,
@@ -9,20 +10,22 @@
  *		index.  A connection has one at most; another index ends it and
  *		begins another one.  STAT, NAME and TYPES are none.
  *	local	a page on this node.  Its request is one block, LOCREQ.
- *	remote	a page on another node: three blocks of one age, an ACREQ, whose DESCR is
- *		the requester's friendly number, an INTPTRS and an AHDRMSG.
- *	lapse	the end of a request without questions for SELF_LAPSE_MS; the connection
- *		stays, and its next question begins another one.
+ *	remote	a page on another node.  Its request is three blocks of one age: an
+ *		ACREQ, whose DESCR is the requester's friendly number, an INTPTRS
+ *		and an AHDRMSG.
+ *	lapse	a request's end because nothing was asked for SELF_LAPSE_MS.
+ *		The connection stays, and its next question begins another one.
  *	local application
  *		a part of the node that has a LASTAT, described by its name,
  *		from its first use to the node's end.  LATBL is the table of
  *		those that have one.
  *
- * Sizes are the note's, and a request's state is in the blocks only.  Without
- * memory the page is served all the same, and the record says so.
+ * Sizes of blocks are the note's, and a request's state is in them only.  If
+ * there is no memory for them, the page is served all the same, and the record
+ * says that the allocation failed.
  *
- * These records' clock is the time of day at the start, then steady: ages stay
- * right when the clock is set.
+ * The clock of these records is this node's time of day when it started, and
+ * runs on steadily from there: ages stay right when the machine's clock is set.
  *
  * Example
  *	self_watch_init(node);				before any page is served

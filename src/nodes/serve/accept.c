@@ -1,7 +1,7 @@
 /*
- * Not libuv's accept, which closes connections silently without descriptors.
- * A page that cannot be served gets one ERR, for which a fresh socket has
- * room.
+ * Not by libuv's accept, which closes connections without a word when it is out
+ * of descriptors.  A page that cannot be served is told why in one ERR, for
+ * which a fresh socket always has room.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -137,9 +137,9 @@ oldest_stranger(const struct serve *s, bool most)
 }
 
 /*
- * A page of that user may come in. *leaves: the stranger that makes place, or
- * NULL: at once one of a user with more of them, else the oldest after
- * HELLO_MS.
+ * True if a page of that user may come in.  *leaves: the stranger that loses
+ * its place for it, or NULL: at once one of a user who has more of them, else
+ * the oldest one after HELLO_MS.
  */
 static bool
 has_place(const struct serve *s, uid_t uid, struct conn **leaves)
@@ -221,8 +221,8 @@ serve_add(struct node *node, int fd)
 }
 
 /*
- * Connections are accepted to know their users, who take turns: the queue may
- * be full of one user's.
+ * Connections are accepted to know their users, who then take turns: the queue
+ * of the socket may be full of one user's.
  */
 
 static void

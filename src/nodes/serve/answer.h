@@ -1,8 +1,9 @@
 /*
  * answer: what the files that answer requests of pages share.
  *
- * answer.c calls answer_NAME for a request of wire.def if the page has its
- * role; it sends the reply or an error, at a bounded cost.
+ * Each request of wire.def has a function answer_NAME, which sends the reply or
+ * an error; answer.c calls it if the page has the role that wire.def names.
+ * Every answer costs a bounded amount.
  */
 #ifndef NODES_SERVE_ANSWER_H
 #define NODES_SERVE_ANSWER_H
@@ -58,8 +59,8 @@ struct answer_scratch {
 /* --- answer.c ------------------------------------------------------- */
 
 /*
- * The keeper of a request, borrowed, or NULL after an error. need_list: its
- * list is still there.
+ * The keeper that a request names, borrowed, or NULL after an error was sent.
+ * need_list: its list must still be there.
  */
 struct keeper *answer_keeper(struct conn *, const struct wire_msg *,
     uint32_t index, const uint8_t epoch[WIRE_EPOCH], bool need_list);
@@ -74,14 +75,15 @@ void answer_numbers(const struct keeper *, uint64_t out[WIRE_STATS_COUNT]);
 /* --- tables.c ------------------------------------------------------- */
 
 /*
- * By name or, if empty, by index in DSTRM, types or LATBL.  Fills *named;
- * texts are the table's.  -ENOENT.
+ * The generic lookup: by name or, with an empty name, by index in one of the
+ * node's tables DSTRM, types, LATBL.  Fills in all of *named; its texts are
+ * borrowed from the table.  -ENOENT.
  */
 int tables_find(struct node *, const struct wire_name *, struct wire_named *);
 
 /*
- * The regions that a page may be told; how many.  None if the list lacks
- * blocks of theirs: *why, else "". *no changes with them.
+ * The regions that a page may be told; returns how many.  None if the list lacks
+ * some of their blocks: *why says why, else it is "".  *no changes with them.
  */
 size_t tables_regions(const struct keeper *, struct wire_region *out,
     uint32_t *no, const char **why);
@@ -96,8 +98,9 @@ size_t answer_put_record(const struct keeper *, const struct rec *, int64_t ms,
     uint8_t *out);
 
 /*
- * Appends a requester for item `at`; not index 0, unknown, or beyond
- * WIRE_INFO_MAX.  Its name is borrowed from the list.
+ * Appends a requester of the list, for item `at` of the reply; nothing for
+ * index 0, for an unknown one, and beyond WIRE_INFO_MAX.  Its name is borrowed
+ * from the list.
  */
 void answer_put_info(struct wire_info *, size_t *ninfo, const struct keeper *,
     uint16_t index, size_t at);

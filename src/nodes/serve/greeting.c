@@ -4,8 +4,14 @@
  * node's number is its own word, unless the bridge got it from the key's line;
  * but a number whose place the table knows must come from there.
  *
- * Nothing proves that the bridge is one: a user's program may speak first.  So
- * nothing is granted for a number or a place.
+ * A page's user is the kernel's word.  That it comes from another machine, and
+ * from which, is the word of the bridge, which speaks first; LIMITs from behind
+ * the bridge can restrict that and change nothing.  The number of its node is the
+ * page's own word, unless the bridge was told the number by the line of the key;
+ * but a number whose place the table knows has to come from there.
+ *
+ * Nothing proves that the bridge is one: another program of that user here may
+ * speak first in its place.  So nothing is granted for a number or a place.
  */
 #include <pwd.h>
 #include <stdarg.h>
@@ -154,8 +160,8 @@ put_number(const struct conn *c, char *out, size_t cap, size_t *len)
 }
 
 /*
- * A number that only the page says comes last, if the table has it: else a
- * user could have any number of origins.
+ * A number that only the page says comes last, and only if the table has it:
+ * otherwise a user could have any number of origins.
  */
 const char *
 conn_origin(const struct conn *c, char *out, size_t cap)

@@ -1,7 +1,8 @@
 /*
- * On the loop's thread: pieces are small, and stay in the kernel's memory;
- * with a network's folder a close may wait, as the manual says.  The folder is
- * read in turns.
+ * All of it is done by the loop's thread.  Pieces are small, and on a disk of
+ * this machine they go no further than the kernel's memory; with a folder
+ * behind a network, a close may make the loop wait, as the manual says.  The
+ * folder is read in turns, for there may be many files.
  */
 #include <errno.h>
 #include <stdio.h>

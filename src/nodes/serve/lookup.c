@@ -3,14 +3,21 @@
  * of frames are read from files, by a reader for which a worker waits.  After
  * LOOK_MS it answers with what it has; the page asks for the rest.
  *
- * A target's user can make its files slow, or crash the reader.  So each user
- * has a reader and cache, one FRAME at a time; LOOKUP_READERS work at once,
- * which leaves a worker thread.  A further user gets the reader idle for
- * longest, or waits; users take turns.
+ * Threads' names and the frames of sites are in memory: the loop answers.  The
+ * words of a frame are read from files, by a reader that may take its time: a
+ * worker waits for it.  After LOOK_MS the worker answers with what it has; the
+ * page asks for the rest, and other pages have their turn first.
  *
- * A stack's frame names its module.  A plain return address is looked up in
- * the target's module table, under its lock; without a module there, the
- * worker reads the table anew.
+ * The user of a target can make its files slow, or make the reader crash.  So
+ * each user's targets have a reader of their own, with its own cache, which
+ * serves one FRAME at a time.  LOOKUP_READERS work at once, which leaves one
+ * worker thread free.  A further user gets the reader that has been idle for
+ * longest, or waits for one.  The users who ask take turns.
+ *
+ * A frame of a stack names its module, which the keeper's sites know for ever.
+ * A plain return address is looked up in the target's module table, under its
+ * lock.  If no known module covers an address, the worker reads the table anew,
+ * for the target may have loaded something since.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -423,7 +430,10 @@ look_done(uv_work_t *work, int status)
 	start_looks(node);
 }
 
-/* The first request, of the user whose turn it is, with an idle reader; or NULL. */
+/*
+ * The first request, of the user whose turn it is, that has an idle reader; or
+ * NULL.
+ */
 static struct look *
 next_look(struct lookup *lk)
 {

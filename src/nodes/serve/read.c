@@ -1,13 +1,15 @@
 /*
  * READ: records of a stream, by batches of the digest and from the queue.
  *
- * An answer looks at READ_SCAN records, may be shorter than asked for, and
- * says where it ends.
+ * An answer looks at READ_SCAN records, and may be shorter than what was asked
+ * for; it says where it ends.
  *
- * Cancelling pairs within an answer are left out and counted: an allocation
- * and its free without another record of the block between.  The keeper's list
- * does the same by batch: allocations that replaced a block stay, for the
- * page's list has that block.  Frees by realloc stay, for an undo.
+ * Pairs that cancel each other within an answer are left out and counted: an
+ * allocation and the free of the same block with no other record of that block
+ * between them.  The keeper's list does the same, batch by batch, and knows
+ * which allocations have replaced a block: these stay, because the page's list
+ * has that block.  Frees by realloc stay, for the undo of a failed realloc has
+ * to find what it undoes.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /*
- * COUNT, TOUCHES and MEMORY.  Moving pages and reading the machine's nodes
- * take long: a worker does it.
+ * COUNT, TOUCHES and MEMORY: references to pages.  A move of pages takes long, and
+ * so may reading the machine's nodes: a worker does it.
  */
 #include <errno.h>
 #include <stdlib.h>

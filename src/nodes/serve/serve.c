@@ -318,8 +318,9 @@ serve_requests(struct conn *c)
 }
 
 /*
- * Counted in seconds of this process, which may have been stopped.  A page
- * stopped amid a snapshot connects again, unless it came by --fd.
+ * Counted in seconds of this process, which may have been stopped itself.  A page
+ * that was stopped in the middle of a snapshot connects again, unless it was
+ * passed with --fd and cannot.
  */
 static bool
 takes_nothing(struct conn *c)

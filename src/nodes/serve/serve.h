@@ -157,12 +157,15 @@ void accept_close(struct node *);
 
 /* Listens for pages at the path.  The socket is removed by serve_close(). */
 int serve_listen(struct node *, const char *path);
-/* With a bound socket; owns fd, also on failure. inherited: it listens, and stays. */
+/*
+ * The same with a bound socket; owns fd, also on failure.  inherited: it listens
+ * already, and stays where it is.
+ */
 int serve_listen_fd(struct node *, int fd, const char *path, bool inherited);
 
 /*
- * Serves a connected page; owns fd unless this fails.  Refusing it, with a
- * reason, is no failure.
+ * Serves the page at the connected descriptor; owns it unless this fails.  It is
+ * no failure to refuse the page, which is told why.
  */
 int serve_add(struct node *, int fd);
 
@@ -188,9 +191,10 @@ void conn_fail(struct conn *, uint32_t request, enum wire_error,
 /* --- greeting.c -------------------------------------------------------- */
 
 /*
- * A page as safe text: "0590 linac-a, anna" here, "0A12 gw-2, anna from
- * 192.0.2.7" if its key has that number, else "anna from 192.0.2.7, says 0A12
- * gw-2".  Returns out, SERVE_ORIGIN_MAX bytes.
+ * Names a page in safe text, for listings and logs: "0590 linac-a, anna" on
+ * this machine, "0A12 gw-2, anna from 192.0.2.7" if its key is bound to that
+ * number, else "anna from 192.0.2.7, says 0A12 gw-2".  Returns out, of
+ * SERVE_ORIGIN_MAX bytes.
  */
 const char *conn_origin(const struct conn *, char *out, size_t cap);
 

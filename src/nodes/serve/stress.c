@@ -1,6 +1,6 @@
 /*
- * STRESS: the kernel's counts, read for all pages.  KERNEL_MEMORY: by call
- * site or slab cache, by a worker.
+ * STRESS: the kernel's counts, as the node has read them for all pages.
+ * KERNEL_MEMORY: the kernel's own memory by call site or slab cache, read by a worker.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * USAGE: a copy of a stream's counts, in portions.  Going on with a copy
- * begins no counting.
+ * USAGE: a copy of a stream's counts, and its rows in portions.  Requests that go
+ * on with a copy do not make counting begin.
  */
 #include <errno.h>
 

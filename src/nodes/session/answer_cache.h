@@ -19,8 +19,8 @@
  *	answers_miss(c, c->batch[1], NULL, now);	not known to the node yet
  *	answers_settle(c, now);			the others are queued again, first
  *
- * The caller has the clock.  A value is freed when replaced, and by
- * answers_tidy(), answers_reset() and answers_fini().
+ * The caller has the clock. A value is freed only when another one replaces it
+ * and by answers_tidy(), answers_reset() and answers_fini().
  */
 #ifndef NODES_SESSION_ANSWER_CACHE_H
 #define NODES_SESSION_ANSWER_CACHE_H
@@ -70,8 +70,9 @@ void answers_fini(struct answers *);
 void answers_reset(struct answers *);
 
 /*
- * A key's entry, made if missing; NULL: full, or no memory. get also queues a
- * due key, if the cache is open and has room.
+ * The entry of a key, made if missing; NULL if the cache is full or memory is
+ * out. answers_get() also queues the key if it is due, the cache is open and
+ * the queue has room.
  */
 const struct answers_entry *answers_entry(struct answers *, uint64_t key);
 const struct answers_entry *answers_get(struct answers *, uint64_t key,
@@ -83,14 +84,14 @@ size_t answers_take(struct answers *);
 /* Stores the answer for a key; takes over `value`, and frees it if the key is not pending. */
 void answers_put(struct answers *, uint64_t key, void *value, int64_t due_ms);
 /*
- * The node does not know the key yet: due again, each time later.  `value` is
- * shown meanwhile; NULL: the former.
+ * The node does not know the key yet: it is due again, each time later. `value`
+ * is shown meanwhile; NULL keeps the former one.
  */
 void answers_miss(struct answers *, uint64_t key, void *value, int64_t now_ms);
 
 /*
- * Ends the batch: keys without an answer are queued first again; if none got
- * one, all are missed.
+ * Ends the batch. Keys without an answer are queued again before all others; if
+ * no key got one, all are missed.
  */
 void answers_settle(struct answers *, int64_t now_ms);
 /* Ends the batch without an answer: its keys are due at due_ms. */

@@ -1,7 +1,7 @@
 /*
- * A page that opens a dormant target arms it once; a later disarm by others
- * stays.  A target armed by another page is watched too, so it stays armed
- * when that page ends.
+ * A page that opens a dormant target arms it once; a later disarm by others is
+ * respected. A target that another page has armed is watched too, so that it
+ * stays armed when that page ends.
  */
 #include <errno.h>
 #include <string.h>

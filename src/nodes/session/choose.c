@@ -12,7 +12,10 @@
 #define CHOICE_FOR (2 * SESSION_SECOND)	/* the choice may change in a young tree */
 #define CHOICE_EVERY 3		/* between choices then */
 
-/* The command's last process that could not be watched; a live one goes first. */
+/*
+ * The last process of the command that could not be watched; a live one goes
+ * before an ended one.
+ */
 static const struct nodes_target *
 unwatched_process(const struct nodes_session *s, const struct nodes_target *t,
     size_t n)
@@ -127,9 +130,10 @@ say_next(struct nodes_session *s, const struct nodes_target *was,
 }
 
 /*
- * A command is often a script around the program, so the choice may change
- * while its tree is young, and when the stream has ended.  Only for one that
- * was best in two answers: a shell often ends just after its last command.
+ * A command is often a script around the program that is meant.  So the choice
+ * may change while its tree is young, and when the chosen stream has ended.  A
+ * stream is left only for one that was the best in two answers: a shell often
+ * ends just after its last command.
  */
 static void
 choose_again(struct nodes_session *s, const struct nodes_target *was,

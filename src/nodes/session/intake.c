@@ -3,10 +3,15 @@
  * READs side by side; merge.h says which records apply.  Later READs leave out
  * pairs, and follow each other until caught up or worked long enough.
  *
- * Only the reply says where a READ ends.  But a busy node answers late, so
- * while replies are full of records that do not cancel, READ_WINDOW are sent
- * ahead, each from where its predecessor ends if full.  A reply that begins
- * elsewhere is dropped and read again.
+ * While loading, SNAPs and READs run side by side, each followed by the next
+ * when its reply is in; merge.h says which records apply. Later READs leave out
+ * cancelled pairs. Within a cycle they follow each other until the reader has
+ * caught up or has worked long enough.
+ *
+ * Only the reply says where a READ ends. But a busy node answers late, so while
+ * replies come back full of records that do not cancel, READ_WINDOW of them are
+ * sent ahead, each from where its predecessor ends if that is full again. A
+ * reply that begins elsewhere than at the cursor is dropped and read again.
  */
 #include <errno.h>
 #include <string.h>
@@ -230,8 +235,8 @@ publish_build(struct nodes_session *s)
 static void ask_part(struct nodes_session *, bool from_start, uint64_t after);
 
 /*
- * Records between the parts were lost.  The parts are shown without reading
- * on, which would keep blocks freed in the gap.
+ * Records between the parts were lost. The parts are shown without reading on,
+ * which would keep blocks that were freed in the gap.
  */
 static void
 settle_torn(struct nodes_session *s)

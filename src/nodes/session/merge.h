@@ -1,13 +1,15 @@
 /*
- * merge: one exact list of a snapshot in parts and the records that come
- * meanwhile.
+ * merge: combines a snapshot that arrives in parts with the records that arrive
+ * meanwhile into one exact list.
  *
  * Vocabulary
  *	key	layer and address of a block as one number; parts ascend by it.
- *	part	the blocks of a range of keys, exact as of its number (as_of), which never
- *		falls.
- *	horizon	the highest key to which a record applies: parts below were taken before it.
- *	settled	all parts are in, all records up to the last as_of read: all apply from here.
+ *	part	the blocks of a range of keys, exact as of its own sequence
+ *		number (as_of), which never falls from part to part.
+ *	horizon	the highest key to which a record of a given number applies:
+ *		parts below were taken before the record, parts above after it.
+ *	settled	all parts are in and all records up to the last as_of are read:
+ *		from here on all records apply.
  *
  * A record whose part has not arrived is skipped: the node answers in order,
  * so that part includes it. merge_part() checks that.
@@ -45,8 +47,9 @@ void merge_fini(struct merge *);
 void merge_reset(struct merge *);
 
 /*
- * Adds the part after the last one up to `upto`; records below `cursor` are
- * read.  -EPROTO: parts do not fit, or out of order; take the snapshot anew.
+ * Adds the part with the keys after the last one up to `upto`; all records
+ * below `cursor` have been read. -EPROTO: parts do not fit or the node answered
+ * out of order; the snapshot must be taken anew.
  */
 int merge_part(struct merge *, uint64_t upto, uint64_t as_of, bool last,
     uint64_t cursor);

@@ -1,6 +1,6 @@
 /*
- * Three caches, each with one request at most.  Unknown names are found later
- * by a page that draws at 15 Hz.
+ * Three caches, each with at most one request on its way. Unknown names are
+ * requested, and a page that draws at 15 Hz finds them later.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -21,9 +21,9 @@ numbers_set_lost(struct nodes_session *s)
 }
 
 /*
- * Allocations refused by a full list, at least.  Node's list and this one
- * mostly refused the same, which count once; a snapshot's blocks were in the
- * node's.
+ * Allocations that a full list refused, at least. Node's list and this one have
+ * mostly refused the same records, so those count once; blocks of a snapshot
+ * were in the node's list.
  */
 static uint64_t
 count_full(const struct nodes_session *s)
@@ -124,7 +124,10 @@ answered_stream(struct nodes_session *s, const struct wire_msg *msg)
 	s->news(s->arg);
 }
 
-/* The command has no process and status 126 or 127, as a shell has it. */
+/*
+ * True if the command has no process and the status is 126 or 127, as a shell
+ * has it.
+ */
 static bool
 is_not_run(const struct wire_stats *st)
 {

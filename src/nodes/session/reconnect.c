@@ -1,8 +1,12 @@
 /*
- * The picture stays: list, node's clock and ages; link/link.c connects again.
- * Then NAME goes by the index.  With the same epoch reading goes on from the
- * cursor, and overwritten records are mended.  Otherwise the stream is looked
- * up by name and its list taken anew.
+ * The session while its link is lost and when it is back (link/link.c connects
+ * again), and the age of the picture meanwhile.
+ *
+ * The picture stays: list, node's clock and ages. When the link is back, NAME
+ * goes by the index. With the same epoch reading goes on from the cursor, and
+ * overwritten records are mended as usual. Otherwise the node was restarted or
+ * the index belongs to another stream: the stream is looked up by name and its
+ * list taken anew.
  */
 #include <stdio.h>
 #include <string.h>

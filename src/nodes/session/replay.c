@@ -1,6 +1,6 @@
 /*
- * A replayed capture's time line; its numbers come with the stream's, and
- * after each request.
+ * The time line of a capture that the node replays.  Its numbers come with those of
+ * the stream, and after each request.
  */
 #include <errno.h>
 #include <string.h>

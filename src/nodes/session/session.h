@@ -157,7 +157,10 @@ struct nodes_look {
 
 typedef void (*nodes_news_cb)(void *arg);
 
-/* Watches a stream.  `news` after a cycle's replies and a change of state. */
+/*
+ * Watches a stream. `news` is called after a cycle's replies and after a change
+ * of state.
+ */
 int nodes_session_open(struct nodes_session **, struct nodes_link *,
     const struct nodes_session_opts *, nodes_news_cb news, void *arg);
 void nodes_session_close(struct nodes_session *);
@@ -171,15 +174,16 @@ const struct nodes_look *nodes_session_look(struct nodes_session *);
 void nodes_session_ask(struct nodes_session *);
 
 /*
- * Passes a signal of process `from` to the command, unless its whole group got
- * it.  Negative errno.
+ * Passes a signal of process `from` on to the command, unless the command has it
+ * already because it went to the whole group.  Negative errno: it cannot.
  */
 int nodes_session_pass_signal(struct nodes_session *, int sig, pid_t from);
 
 /*
- * Rows shown.  After the first call the session may hold these rows and totals
- * only, while too many records arrive (look.window); new rows come with the
- * next news.  NULL, or more than WIRE_WINDOW_MAX: the whole list, taken while
+ * Rows that the page shows. After the first call the session may reduce its
+ * list to these rows and all totals while too many records arrive
+ * (look.window); new rows come with the next news. NULL, or more than
+ * WIRE_WINDOW_MAX rows, asks for the whole list again, which is taken while
  * look.window lasts.
  */
 struct nodes_view {
@@ -195,9 +199,10 @@ struct nodes_view {
 void nodes_session_view(struct nodes_session *, const struct nodes_view *);
 
 /*
- * Without a target it shows the node's blocks, and switches to the first
- * target; at a command's node, without pid or stream, from an ended target to
- * the live one with most bytes.  Told to stay, it does neither.
+ * A session without a target shows the node's own blocks, and switches to the
+ * first target that arrives.  At the node of a command, a session without a pid
+ * or stream goes from a target that has ended to the live one with most bytes.
+ * While a session is told to stay, it does neither.
  */
 void nodes_session_stay(struct nodes_session *, bool stay);
 
@@ -205,19 +210,23 @@ void nodes_session_stay(struct nodes_session *, bool stay);
 int nodes_session_switch(struct nodes_session *, const struct nodes_session_opts *);
 
 /*
- * Cached; missing ones are requested and found later, again when looked at.
- * Borrowed until the next news.  Texts in words end with a NUL behind len and
- * are not safe for a terminal (base_safe_text).
+ * Stacks, words and thread names are cached. Missing ones are requested and
+ * found later; what the node does not know yet is requested again when somebody
+ * looks at it. All are borrowed until the next news. Texts in words end with a
+ * NUL behind len and are not yet safe for a terminal (base_safe_text).
  */
 
 /*
- * A block's caller's stack.  A plain return address has depth 1,
- * RING_END_ALONE.  False: unknown yet.
+ * The stack of a block's caller. A plain return address is a stack of depth 1
+ * that ends with RING_END_ALONE. False while unknown.
  */
 bool nodes_session_stack(struct nodes_session *, uint64_t caller,
     struct stream_site *);
 
-/* A deep copy, texts with a NUL, for one free().  NULL: no memory. */
+/*
+ * A deep copy in one allocation, texts with a NUL behind them; free with
+ * free(). NULL: no memory.
+ */
 struct stream_site *nodes_stack_copy(const struct stream_site *);
 struct wire_words *nodes_words_copy(const struct wire_words *);
 
@@ -246,8 +255,8 @@ uint64_t nodes_session_names_no(const struct nodes_session *);
 bool nodes_session_typed(const struct nodes_session *);
 
 /*
- * A debug file's download: "libfoo.so 812 of 4,096 kB"; "" none.  Not safe for
- * a terminal.
+ * Progress of a debug file that the node downloads: "libfoo.so 812 of 4,096
+ * kB"; "" if none. Not yet safe for a terminal.
  */
 const char *nodes_session_fetching(const struct nodes_session *);
 
@@ -267,8 +276,8 @@ struct nodes_freed {
 };
 
 /*
- * How the watched block was freed; NULL: it lives, or the record was lost or
- * earlier.
+ * How the watched block was freed; NULL while it lives, or if the record was
+ * lost or came before the watch.
  */
 const struct nodes_freed *nodes_session_freed(const struct nodes_session *);
 
@@ -282,8 +291,9 @@ struct nodes_life {
 };
 
 /*
- * Blocks at the watched address, oldest first: remembered ones, and all since.
- * Those within one answer are pairs without records.
+ * Blocks at the watched address, oldest first: recent ones that the list
+ * remembers, and all since the watch. Blocks that came and went within one
+ * answer are cancelled pairs and have no records.
  */
 struct nodes_lives {
 	struct nodes_life life[NODES_LIVES];
@@ -297,20 +307,24 @@ struct nodes_lives {
 const struct nodes_lives *nodes_session_lives(const struct nodes_session *);
 
 /*
- * Arms or disarms the target.  The list begins anew; news: LIVE or DORMANT,
- * look.arming.pending false.  -ENOENT: no such target; -EBUSY: pending.
+ * Asks the node to arm or disarm the watched target. The list begins anew; the
+ * news come as LIVE or DORMANT, with look.arming.pending false. -ENOENT: no
+ * target that can be armed; -EBUSY: the last request is pending.
  */
 int nodes_session_arm(struct nodes_session *, enum wire_arming);
 
 /*
- * Sets a replayed capture's time line, look.replay; `by` and `word` for
- * actions that take them.  The session says the answer.  -ENOENT: no replay;
- * -EBUSY: pending.
+ * Sets the time line of a capture that the node replays: look.replay.  `by` and
+ * `word` are for the actions that take them.  The session says what the node answers.
+ * -ENOENT: nothing is replayed; -EBUSY: the last request is pending.
  */
 int nodes_session_replay(struct nodes_session *, enum wire_replay_action,
     int64_t by, const char *word);
 
-/* The node's named marks of the stream, for all pages.  Borrowed; safe texts. */
+/*
+ * Named marks of the stream, at the node: moments that every page can compare
+ * with.  Borrowed; texts are safe for a terminal.
+ */
 struct nodes_marks {
 	const struct wire_named_mark *at;	/* the oldest first */
 	size_t n;
@@ -328,16 +342,18 @@ const struct wire_named_mark *nodes_marks_find(const struct nodes_marks *,
     const char *name);
 
 /*
- * Asks for the marks, or sets one at the last record.  News: `pending` false,
- * with all marks.  -ENOENT: no stream; -EBUSY: pending.  For a wrong name see
- * `error`.
+ * Ask the node for its marks, or to set one at the stream's last record.  The
+ * news come with `pending` false, and all marks in either case.  -ENOENT: there
+ * is no stream; -EBUSY: the last question is pending.  The node refuses a wrong
+ * name: see `error`.
  */
 int nodes_session_ask_marks(struct nodes_session *);
 int nodes_session_set_mark(struct nodes_session *, const char *name);
 
 /*
- * Counts by caller, type and size: the last whole copy.  The node counts while
- * asked, so the first copy has the held blocks, later ones all since.
+ * Counts of the stream by caller, type and size: the last whole copy of what the
+ * node counts.  It counts while a connection has asked, so the first copy has the
+ * blocks that are held, and later ones the counts from then on.
  */
 struct nodes_usage {
 	const struct usage_row *row;	/* usage/usage.h; high: since the copy before */
@@ -358,7 +374,10 @@ struct nodes_usage {
 };
 /* Borrowed until the next news. */
 const struct nodes_usage *nodes_session_usage(struct nodes_session *);
-/* Asks for a copy; news: `pending` false.  -ENOENT: no stream; -EBUSY: on its way. */
+/*
+ * Asks for another copy; the news come with `pending` false.  -ENOENT: there is no
+ * stream; -EBUSY: one is on its way.
+ */
 int nodes_session_ask_usage(struct nodes_session *);
 /* Tells the node that this page needs no more counts; the last copy stays. */
 void nodes_session_end_usage(struct nodes_session *);
@@ -376,7 +395,10 @@ struct nodes_count {
 	uint32_t nodes;			/* virtual ones; 0: none, also of an older node */
 };
 
-/* References to pages: the last whole copy.  Without a range nothing is counted. */
+/*
+ * References to the stream's pages: the last whole copy of what the node counts.
+ * Nothing is counted until somebody asks for it: then there are no ranges.
+ */
 struct nodes_refcnt {
 	const struct refcnt_page *page;	/* refcnt/refcnt.h; by address, those that were asked for */
 	size_t n;
@@ -400,21 +422,21 @@ struct nodes_refcnt {
 /* Borrowed until the next news. */
 const struct nodes_refcnt *nodes_session_refcnt(struct nodes_session *);
 /*
- * A copy of pages from..to - 1 (to 0: the end); news: `pending` false.
- * -ENOENT: no stream; -EBUSY: on its way.
+ * Asks for a copy of the pages from..to - 1 (to 0: to the end); the news come with
+ * `pending` false.  -ENOENT: there is no stream; -EBUSY: one is on its way.
  */
 int nodes_session_ask_refcnt(struct nodes_session *, uint64_t from, uint64_t to,
     enum refcnt_plane);
 /*
- * Counting of a range on or off, the period of all ranges (0: as it is);
- * moving its pages.  Needs the role control.  News: count.pending false.
- * Errors as above.
+ * Switch the counting of a range on or off, and set the period of all ranges (0: as
+ * it is); move the pages of a range to a node of its machine.  Both need the role
+ * control.  The news come with count.pending false.  Errors as above.
  */
 int nodes_session_count(struct nodes_session *, uint64_t vaddr, uint64_t len,
     enum refcnt_source, bool on, uint32_t period_ms);
 /*
- * On, by groups of processors: refcnt_topology_read().  An older node counts
- * by nodes: count.nodes is 0.  -E2BIG: a long text.
+ * On, by groups of processors in place of nodes: refcnt_topology_read().  An older node
+ * switches it on by the machine's nodes: count.nodes is 0 then.  -E2BIG: a long text.
  */
 int nodes_session_count_by(struct nodes_session *, const struct refcnt_range *,
     uint32_t period_ms, const char *nodes);
@@ -436,8 +458,9 @@ const struct nodes_memory *nodes_session_memory(struct nodes_session *);
 int nodes_session_ask_memory(struct nodes_session *, const char *nodes);
 
 /*
- * Heap stress of the node's machine: totals, of which a page takes differences
- * (stress_spent()).  Safe texts.
+ * Heap stress of the machine that the node runs on, as the node reads it for all
+ * of its pages: totals, of which a page takes differences (stress_spent()).  Texts
+ * are safe for a terminal.
  */
 #define NODES_STRESS_WHY 1024
 struct nodes_stress {
@@ -457,10 +480,10 @@ struct nodes_stress {
 /* Borrowed until the next news. */
 const struct nodes_stress *nodes_session_stress(struct nodes_session *);
 /*
- * Asks for a sample; news: `pending` false.  A node takes 15 a second: at_ms
- * tells an old one. wait_ms: so much later, WIRE_WAIT_MAX at most, or when
- * tasks wait for memory; an older node at once.  -EBUSY: on its way;
- * -ENOTCONN.
+ * Asks for another sample; the news come with `pending` false.  A node takes 15 in a
+ * second: at_ms tells an old one.  wait_ms: it is taken so much later, WIRE_WAIT_MAX at
+ * most, or when tasks wait for memory; an older node takes it at once.  -EBUSY: one is on
+ * its way; -ENOTCONN.
  */
 int nodes_session_ask_stress(struct nodes_session *, uint32_t wait_ms);
 
@@ -481,9 +504,10 @@ int nodes_session_ask_kernel_memory(struct nodes_session *, enum stress_table);
 bool nodes_session_take_kernel_memory(struct nodes_session *, struct stress_memory *);
 
 /*
- * Gives `take` the node's records, from the oldest to `upto`, with times on
- * the node's clock.  Its error ends it.  News: `pending` false.  -ENOENT: no
- * stream; -EBUSY: pending.
+ * Reads the records that the node still has, from the oldest up to number
+ * `upto`, and gives each one to `take`, with its time on the node's clock.  An
+ * error of `take` ends it.  The news come with `pending` false.  -ENOENT: there
+ * is no stream; -EBUSY: the last question is pending.
  */
 typedef int (*nodes_record_cb)(void *arg, const struct rec *, uint64_t seq,
     int64_t ms);

@@ -1,8 +1,8 @@
 /*
  * state: the state of a session, and the functions that its files share.
  *
- * Each step begins with the reply to the one before or, for a retry, with a
- * cycle:
+ * A session goes through these steps. Each begins with the reply to the one
+ * before or, to retry something, with a cycle:
  *
  *	CHOOSE	find the stream: all entries of the node's table are requested.
  *	NAME	get its index and epoch, by its name or the chosen index.
@@ -454,8 +454,8 @@ unsigned intake_record_size(const struct nodes_session *);
 /* Decodes a requester; the name is cut to the length of a list's. */
 struct blklist_info intake_decode_info(const struct wire_info *);
 /*
- * A block of PART or ROWS: a record, sequence number, time.  -EILSEQ: a bad
- * classic record.
+ * Decodes a block of PART or ROWS: a record, then sequence number and time.
+ * -EILSEQ for a bad classic record.
  */
 int intake_decode_block(const struct nodes_session *, const uint8_t *,
     struct blk *);
@@ -488,8 +488,9 @@ void intake_sample(struct nodes_session *, uint64_t period);
 /* Counts records up to `next` that were captured, or lost, unread. */
 void window_pass(struct nodes_session *, uint64_t next, uint64_t lost);
 /*
- * Records were overwritten unread, or so many come or are to be taken.  True:
- * a window begins with the next cycle, and replies in flight do not count.
+ * Records were overwritten unread, so many records came in a reply, or so many
+ * blocks are to be taken. True if a window begins with the next cycle: replies
+ * in flight no longer count.
  */
 bool window_overrun(struct nodes_session *);
 bool window_read(struct nodes_session *, uint32_t count);
@@ -541,7 +542,7 @@ void names_fini(struct names *);
 /* Forgets everything: there is another stream. */
 void names_reset(struct names *);
 /*
- * The stream may be asked; another one resets the caches, unless it has the
+ * The stream may be asked from now on; another one resets the caches, unless it has the
  * same stacks and threads.
  */
 void names_open(struct names *, uint32_t index,

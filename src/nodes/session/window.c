@@ -1,14 +1,15 @@
 /*
- * With too many records, the node is asked for visible rows and all totals;
- * its list has everything.
+ * Window mode: when too many records come, the node is asked in each cycle for
+ * the visible rows and all totals instead. Its list has everything.
  *
- * A window begins when a cycle brings more than MANY records, or some were
- * overwritten unread.  It ends after a second of few uncancelled records: the
- * list is taken, and the window lasts until it is whole.  Only records are
- * counted: slow and fast machines behave the same.
+ * A window begins when a cycle brings more than MANY records, or when records
+ * were overwritten unread. It ends when the node has had few records left after
+ * cancellation for a second: then the list is taken, and the window lasts until
+ * that is whole. Only records are counted, so slow and fast machines behave
+ * the same.
  *
- * More than LARGE blocks stay a window: a list would cost seconds and a
- * gigabyte.
+ * A list of more than LARGE blocks stays a window: taking and sorting it would
+ * cost seconds and a gigabyte.
  */
 #include <string.h>
 

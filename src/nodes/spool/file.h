@@ -56,8 +56,9 @@ size_t spool_head_make(char out[SPOOL_HEAD_MAX], const struct spool_head *);
 ssize_t spool_head_parse(const char *bytes, size_t len, struct spool_head *);
 
 /*
- * Opens a part: a regular file with that part's header, as long as it says.  A
- * descriptor, and the header's length in *head_len; -ENOENT, -EBADMSG, ...
+ * Opens the file of a part for reading.  It must be a regular file whose header
+ * is of this part, and as long as that says.  Returns a descriptor, with the
+ * header's length in *head_len; -ENOENT, -EBADMSG, ...
  */
 int spool_file_open(int dir, const char *name, unsigned part, bool writing,
     struct spool_head *, size_t *head_len);

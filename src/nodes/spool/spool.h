@@ -2,12 +2,17 @@
  * spool: listings that pages have sent, as files of one folder.
  *
  * Vocabulary
- *	listing	one page's text under the spool's name, time and number; names ascend.
- *	part	at most WIRE_LISTING_PART bytes, a file (file.h), there whole or not at all.
- *	whole	all parts are there; others are removed SPOOL_PATIENCE_S after the last piece.
- *	room	bytes against the quotas: parts in SPOOL_UNITs, and what is still to come.
- *	sender	a user and an origin, the page as far as known.  Text behind SPOOL_CLAIM is
- *		the page's word and makes no other sender.
+ *	listing	what one page has sent at once, under a name of the spool's
+ *		choice: its time and a number.  Names ascend as listings come.
+ *	part	at most WIRE_LISTING_PART bytes of it, a file of its own
+ *		(file.h); it is there whole or not at all.
+ *	whole	all parts are there.  A listing that is not is removed
+ *		SPOOL_PATIENCE_S after its last piece.
+ *	room	bytes that count against the quotas: parts in units of
+ *		SPOOL_UNIT, and what a listing on its way may yet take.
+ *	sender	a user and an origin, which names the page as far as the node
+ *		knows it.  Text behind SPOOL_CLAIM is the page's own word and
+ *		makes no other sender.
  *
  *	spool.c		the folder
  *	store.c		listings on their way, quotas
@@ -15,12 +20,13 @@
  *	file.h		one part as a file; private
  *	index.h		what is known of the folder; private
  *
- * The folder is opened once, names are looked up from there, no link is
- * followed.  Other nodes of the user may store there; their files are found
- * when listings are asked for.
+ * The folder is opened once, names are looked up from there, and no link is
+ * followed.  Other nodes of the same user may store in it, too; their files are
+ * found when the listings are asked for.
  *
- * Nothing is removed to make room.  The kernel writes pieces in its own time,
- * so nothing waits on a local disk.  The folder is read in turns.
+ * Nothing is removed to make room.  The kernel writes pieces to the disk in its
+ * own time, so nothing here waits as long as the folder is on a disk of this
+ * machine.  The folder is read in turns, for there may be many files.
  */
 #ifndef NODES_SPOOL_H
 #define NODES_SPOOL_H
@@ -77,8 +83,8 @@ struct spool_entry {
 int spool_path(bool system, char out[SPOOL_PATH]);
 
 /*
- * Opens the folder, this user's alone, made if need be.  Negative errno with a
- * sentence in why.
+ * Opens the folder, which must be this user's alone; makes it if need be.
+ * Negative errno with a sentence in why.
  */
 int spool_open(struct spool **, const struct spool_opts *, char *why,
     size_t cap);
@@ -128,8 +134,8 @@ bool spool_is_reading(const struct spool *);
 void spool_turn(struct spool *);
 
 /*
- * The first entry with a greater name for which is_for holds, or NULL.
- * Borrowed until put, conn_closed, second, refresh, turn.
+ * The first entry with a greater name for which is_for is true, or NULL.
+ * Borrowed until the spool changes: put, conn_closed, second, refresh, turn.
  */
 const struct spool_entry *spool_after(const struct spool *, const char *name,
     size_t len, bool (*is_for)(const void *arg, const struct spool_entry *),
@@ -149,8 +155,9 @@ struct spool_part {
 };
 
 /*
- * Bytes of a part from `at` on; 0 beyond its end; not checked against the sum.
- * -ENOENT: no such part; -EBADMSG: changed.
+ * Reads bytes of a part from `at` on; 0 beyond its end.  Does not check them
+ * against the sum.  -ENOENT: there is no such part; -EBADMSG: its file was
+ * changed.
  */
 ssize_t spool_read(const struct spool *, const struct spool_entry *,
     unsigned part, uint32_t at, void *out, size_t max, struct spool_part *);
@@ -158,8 +165,8 @@ ssize_t spool_read(const struct spool *, const struct spool_entry *,
 /* --- print.c --------------------------------------------------------------- */
 
 /*
- * Stored listings go to `lp`, one at a time, as safe text: no byte controls
- * the printer.  Errors are logged.
+ * Stored listings go to `lp`, one at a time, as safe text with a header: no byte
+ * of a listing controls the printer.  Errors are logged.
  */
 struct print;
 

@@ -1,6 +1,6 @@
 /*
- * A part is renamed when it is whole and its sum is right: no reader finds
- * half of one.
+ * A part is written under a name of its own and renamed when all of it is there
+ * and its sum is right, so no reader finds half of one.
  */
 #include <errno.h>
 #include <fcntl.h>

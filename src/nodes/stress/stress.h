@@ -9,11 +9,12 @@
  *	viewer	a page's connection that has asked, or a recording.
  *	reader	an open source of counts, with totals of its own.
  *
- * One reader serves all viewers, who compute their own differences: a file
- * zeroed by reading loses no counts.  It is opened for the first viewer and
- * closed NODE_STRESS_KEEP_MS after the last; a zeroed file stays open.
- * ../serve/stress.c answers pages from here, ../recorder/recorder.c samples
- * recordings.
+ * One reader serves all viewers, and each viewer computes its own differences; so two
+ * viewers of a file that is zeroed by reading lose no counts.  The reader is opened when
+ * the first viewer asks and closed NODE_STRESS_KEEP_MS after the last one has left.
+ * A file that is zeroed by reading stays open as long as the node lives: its counts
+ * can be read only once.  ../serve/stress.c answers pages from here, and
+ * ../recorder/recorder.c takes the samples of a recording.
  *
  * Example
  *	node_stress_view(node);
@@ -69,8 +70,9 @@ struct node_stress_sample {
 };
 
 /*
- * A sample at most a cycle old; texts until the next call.  -errno: no memory
- * or descriptor; -EAGAIN: not begun, try NODE_STRESS_BEGIN_MS later.
+ * A sample that is at most a cycle old.  Texts are borrowed until the next call.
+ * -errno: no memory or no descriptor now; -EAGAIN: the source has not begun yet, so try
+ * again NODE_STRESS_BEGIN_MS later.
  */
 int node_stress_sample(struct node *, struct node_stress_sample *);
 
@@ -85,8 +87,9 @@ void node_stress_fini(struct node *);
 /* --- wait.c ------------------------------------------------------------------------ */
 
 /*
- * Calls w->done after that time, or with `woken` if tasks wait for memory.
- * arg, id and done are set, and no other wait is there.
+ * Calls w->done when so much time has passed; before, with `woken`, if tasks wait for
+ * memory and the kernel tells this.  The caller has set arg, id and done, and has no
+ * other wait there.
  */
 void node_stress_begin_wait(struct node *, struct node_stress_wait *, uint32_t ms);
 /* Without a call. */

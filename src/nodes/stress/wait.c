@@ -1,6 +1,7 @@
 /*
- * For a time, or until tasks wait for memory.  The trigger is polled while
- * somebody waits, not before woken viewers were told.
+ * Viewers that wait: for a time, or until the kernel tells that tasks wait for
+ * memory.  The trigger is polled while somebody waits, and not again before the
+ * viewers that it has woken were told.
  */
 #include <errno.h>
 #include <stdlib.h>

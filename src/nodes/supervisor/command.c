@@ -199,8 +199,8 @@ command_find(const char *word, char file[PATH_MAX])
 }
 
 /*
- * As execvp(3), but a file that the kernel refuses is an error, not for
- * /bin/sh.  Returns on failure only.
+ * Searches PATH as execvp(3) does.  A file that the kernel refuses is an error;
+ * execvp() would give it to /bin/sh.  Returns on failure only.
  */
 static void
 execute(char *const *argv)

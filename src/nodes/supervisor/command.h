@@ -1,17 +1,18 @@
 /*
- * command: the command that a node runs, and its process tree.
+ * command: the command that a node runs, from its arguments to its process, and
+ * the process tree of it.
  *
- * Ignored signals, limits and closed descriptors are meant for the command: we
- * set our own and restore the user's for it.
+ * Signals that are ignored, limits and closed descriptors are meant for the
+ * command: we set our own and restore the user's for it.
  *
- * An orphan's new parent is a process above it, so the supervisor, not the
- * node's process, which may be followed by another, starts the command and
- * reaps its tree.  The tree is over when the supervisor has no other child
- * than the node's process.
+ * An orphan's new parent can only be a process above it, so the supervisor starts
+ * the command and reaps its tree, and not the node's process, which may die and
+ * be followed by another.  The tree is over when the supervisor has no other
+ * child than the node's process.
  *
- * A message each tells the node's process what a parent sees; an ended process
- * is reaped after the node's process has looked.  The next process is told
- * everything again.
+ * One message each tells the node's process what it would see as a parent; a
+ * process that has ended is reaped after the node's process has looked at it.
+ * The next process of the node is told everything again.
  */
 #ifndef NODES_SUPERVISOR_COMMAND_H
 #define NODES_SUPERVISOR_COMMAND_H
@@ -48,15 +49,15 @@ struct command {
 };
 
 /*
- * Before there is a node: sets signals and limits as the node needs them.
- * Reports errors.
+ * Prepares the command before there is a node, and sets signals and limits as the
+ * node needs them.  Reports errors.
  */
 int command_prepare(struct command *, const struct node_opts *);
 
 /*
- * Forks a child that becomes the command, while the process has one thread and
- * hellos are answered.  A command that cannot be executed is no failure:
- * `error` and the child's status tell.
+ * Forks a child that becomes the command.  Called while the process has one
+ * thread, and when hellos are answered.  A command that cannot be executed is no
+ * failure: `error` and the child's status tell it.
  */
 int command_start(struct command *);
 
@@ -67,8 +68,8 @@ bool command_find(const char *word, char file[PATH_MAX]);
 int command_output(char *path, size_t cap, const char *folder, pid_t);
 
 /*
- * Ignores the terminal's signals: the node outlives ^C and ^Z. before: the
- * earlier actions, or NULL.
+ * Ignores the terminal's signals: the node outlives ^C and ^Z.  before: receives
+ * the earlier actions; may be NULL.
  */
 void command_ignore_terminal(struct sigaction before[COMMAND_IGNORED]);
 
@@ -122,8 +123,8 @@ void reaper_set_node(struct reaper *, pid_t node, int channel);
 /* Handles a line of a message.  Negative errno: the command cannot be started. */
 int reaper_take_line(struct reaper *, const char *line);
 /*
- * The signal is for the command, whose end ends the node; without a page this
- * passes it on.
+ * True if the signal is for the command, whose end ends the node; without a page
+ * this passes it on.
  */
 bool reaper_takes_signal(struct reaper *, int sig);
 /* Passes a signal on for a page (SIGNAL_PASS), after a pause; NULL: those that are due. */

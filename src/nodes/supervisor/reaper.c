@@ -80,9 +80,9 @@ wait_status(const siginfo_t *info)
 }
 
 /*
- * Exact: only we reap, so the node's process is our child, and so is an orphan
- * before its parent is reaped. /proc may have other numbers, as in a
- * namespace.
+ * Exact: only we reap, so the node's process is one of our children, and an orphan
+ * is before its parent is reaped.  /proc may have other numbers for them, as in a
+ * namespace without a /proc of its own.
  */
 static bool
 is_alone(const struct reaper *w)

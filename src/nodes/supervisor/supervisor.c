@@ -111,8 +111,8 @@ store_drop(struct store *s, const char *name)
 }
 
 /*
- * Tells the targets that their areas have no keeper.  In its own process: the
- * node may have died of these areas.
+ * Tells the targets that their areas have no keeper.  Runs in a process of its own, because the node may have
+ * died of these areas.
  */
 static _Noreturn void
 abandon_areas(const struct store *s)
@@ -241,8 +241,8 @@ set_environment(const struct store *s)
 }
 
 /*
- * In a child: puts descriptors from INHERITED_FIRST on, and says so in the
- * environment.  The number of `fd` after them, or -1.
+ * In a child: puts all descriptors from INHERITED_FIRST on and says so in the
+ * environment.  Returns the number of `fd`, which comes after them, or -1.
  */
 static int
 store_pass(struct store *s, int fd)

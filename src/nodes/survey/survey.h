@@ -4,8 +4,10 @@
  * Vocabulary
  *	place	a node: its entry, its link if any, and its row.
  *	try	an attempt to connect; later after each failure.
- *	round	STAT of the node, for its answer time, then NAME and STAT of each stream.
- *	turn	with many places, a complete one makes room for another.
+ *	round	STAT of the node, which measures its answer time, then NAME and
+ *		STAT of each stream. Nothing else is requested.
+ *	turn	with many places, only some are connected at a time: a complete
+ *		one makes room for another.
  *
  *	survey.c	places of the table, turns
  *	place.h		one place
@@ -90,9 +92,9 @@ struct nodes_survey_opts {
 struct nodes_survey;
 
 /*
- * Polls the table's nodes, and this user's own without a local entry; reads
- * the table again when it changes.  A hanging node delays no other.  Never
- * asks the user.  -ENOMEM.
+ * Polls all nodes of the table, and this user's own if the table has no local
+ * entry, until it is closed. The table is read again when its files change. A
+ * node that hangs delays no other. It never asks the user. -ENOMEM.
  */
 int nodes_survey_open(struct nodes_survey **, uv_loop_t *,
     const struct nodes_survey_opts *);

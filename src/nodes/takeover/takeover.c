@@ -227,8 +227,8 @@ put_back_sites(struct node *node, struct takeover_sites *ts)
 }
 
 /*
- * The pidfd, or -1: ended.  An error if unknown, for a live process must not
- * be reported as ended.
+ * Opens the pidfd, or leaves -1 if the process has ended.  An error if that is
+ * not known, for a live process must not be reported as ended.
  */
 static int
 find_process(struct keeper *k)

@@ -84,7 +84,10 @@ app_say(struct app *app, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Drops the message after five seconds, unless the page waits or a line is typed. */
+/*
+ * Drops the message after five seconds, unless the page waits for something or
+ * a line is being typed.
+ */
 static void
 drop_message(struct app *app)
 {

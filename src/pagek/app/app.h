@@ -1,12 +1,12 @@
 /*
- * app: the page without curses: the screen passes keys to app_key() and paints
- * the new state.
+ * app: the page as a program, without curses: the screen passes the code of a key
+ * to app_key() and paints the new state.
  *
  * Vocabulary
  *	panel	a page or an overlay (panel.h); page K is the lowest one.
  *	prompt	a line at the bottom for `:`, a filter or a search.
  *	overlay	a panel over page K.
- *	row of pages[]	a page: its picture, keys and files (pages.h).
+ *	row of pages[]	a page: its picture, keys and files (pages.h, pages/).
  *
  *	app.c		the cycle; keys; the blocks that the session is to bring
  *	panel.c		the stack of panels; keys of all pages
@@ -21,8 +21,9 @@
  *	switch_target.c	from one target to another
  *	save.c		a picture as a file
  *
- * Keys become actions in ../picture/keys.def, actions functions in keys[] of
- * the panel (page K: pages/blocks.c), else in meanings[] of panel.c.
+ * A key becomes an action in ../picture/keys.def; an action becomes a function
+ * in keys[] of its panel (page K: pages/blocks.c), else in meanings[] of
+ * panel.c.
  *
  * Example: the screen
  *	app_init(&app, page, watch, loop);
@@ -63,8 +64,8 @@ struct page_watch {
 	struct nodes_session *session;
 	struct nodes_link *link;
 	/*
-	 * Never close session and link: the node ends with its link, or the
-	 * caller needs its state.
+	 * Never close session and link, and restore them in the end: the node
+	 * ends with its link, or the caller needs its final state.
 	 */
 	bool keep_open;
 	bool away;		/* result: keep_open, and the last node is another */
@@ -324,8 +325,9 @@ void app_prompt_key(struct app *, int code);
 /* Saves the history. */
 void app_prompt_fini(struct app *);
 /*
- * Walks through lines of that kind that begin with `typed`, after
- * app_history_begin().  Borrowed until the next call; NULL: no more.
+ * Walks through the lines of that kind that begin with `typed`, after
+ * app_history_begin(); the newest end is `typed` itself.  Borrowed until the next
+ * call.  NULL: no more.
  */
 void app_history_begin(struct app *);
 const char *app_history_step(struct app *, const char *kind, const char *typed,
@@ -441,8 +443,9 @@ void app_forget_targets(struct app *);
 void app_reset_stream(struct app *);
 
 /*
- * Goes to a node ("0509", a name, perhaps with /TARGET) or another TARGET;
- * "-": the place before.  False, with a message: the word is wrong.
+ * Goes to a node: a number or a name, perhaps with /TARGET, or another word for a
+ * target as on the command line; "-" is the previous place.  False, with a message:
+ * the word is wrong.
  */
 bool app_go(struct app *, const char *word);
 void app_go_init(struct app *);

@@ -1,4 +1,4 @@
-/* The old filter stays until a correct one is submitted. */
+/* The filter prompt.  The old filter stays until a correct one is submitted. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Each cycle searches a portion; Esc cancels. */
+/* The find prompt, `n` and `N`.  Each cycle searches a portion; Esc cancels. */
 #include <errno.h>
 #include <string.h>
 

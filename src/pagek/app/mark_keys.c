@@ -1,4 +1,4 @@
-/* The keys wait until the session has the whole list. */
+/* Keys for mark and drain.  They wait until the session has the whole list. */
 #include <errno.h>
 #include <string.h>
 

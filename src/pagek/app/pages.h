@@ -1,9 +1,10 @@
 /*
  * pages: the table of pages.
  *
- * A page is a row of picture/pages.def and a file of pages/ with page_NAME:
- * its panel, order, and output.  Command line, keys and help look into the
- * table; none of them knows a page by name.
+ * A page is a row of picture/pages.def and a file of pages/, which defines
+ * page_NAME: a panel (panel.h), the order of its rows, and its output by e,
+ * :export, --once and -b.  Command line, keys and help look into the table; none
+ * of them knows a page by name.
  *
  *	panel.c		the table, and opening a page
  *	pages/NAME.c	page_NAME; pages.def has its letter

@@ -2,14 +2,16 @@
  * panel: what the screen shows and what takes the keys: a page, or an overlay.
  *
  * Vocabulary
- *	page	a row of pages.def; covers all but a prompt or message at the bottom.
- *	overlay	help, targets, detail and the like; line 1 and the last stay visible.
- *	stack	the open panels, page K at the bottom.  The top one takes the keys;
- *		Esc closes it.
+ *	page	a row of pages.def.  It covers the screen, except a prompt or a
+ *		message at the bottom.
+ *	overlay	help, targets, the detail of a block and the like.  Line 1 of
+ *		page K and the last line stay visible.
+ *	stack	the open panels, each once, page K at the bottom.  The top one is
+ *		shown and takes the keys; Esc closes it.
  *	state	a panel's own struct, zeroed at first.
  *
- * A panel is a struct panel_ops: of a page in its struct page_ops (pages.h),
- * of an overlay in the table of panel.c.
+ * A panel is a struct panel_ops: that of a page is part of its struct page_ops
+ * (pages.h); those of overlays are in the table of panel.c.
  */
 #ifndef PAGEK_PANEL_H
 #define PAGEK_PANEL_H

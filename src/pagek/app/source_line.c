@@ -92,8 +92,8 @@ on_read(uv_work_t *work, int status)
 }
 
 /*
- * False for a node of another machine, whose program of that path may be
- * another one.
+ * False for a node of another machine: the program with that path may be
+ * another one here.
  */
 static bool
 is_local(const struct app *app)

@@ -1,7 +1,8 @@
 /*
- * Link and session are opened while the old ones are shown, until the new
- * session has a list or a final state.  Sessions of keep_open stay: without
- * cycles they request nothing, and resume as after a stop.
+ * Going to another node or target.  The new link and session are opened while the
+ * old ones are still shown, until the new session has a list or a final state.
+ * Then the old ones are closed, except those of keep_open: a session without
+ * cycles requests nothing, and resumes as after a stop.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -408,8 +409,8 @@ is_ready(const struct app_pending *g)
 }
 
 /*
- * This node lacks the process.  One that starts a command stays in CONNECTING:
- * no wait.
+ * This node does not have the process.  A node that starts a command stays in
+ * CONNECTING, which is not worth waiting for.
  */
 static bool
 is_elsewhere(const struct app_pending *g)

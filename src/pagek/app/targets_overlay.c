@@ -10,8 +10,8 @@
 #define FOOT_ROWS 5	/* a lower screen has no foot */
 
 /*
- * Requests cannot be cancelled: an answer may come after the app's end.  NULL:
- * not wanted.
+ * A request cannot be cancelled, and its answer may come after the app has ended.
+ * NULL: the answer is not wanted any more.
  */
 static struct app *asking;
 static bool asked_quietly;

@@ -2,8 +2,9 @@
  * typed_history: lines typed in this page and in earlier ones.
  *
  * Vocabulary
- *	kind	the prompt or field that a line was typed into.
- *	file	pagek/history of the user's state: lines "kind text", mode 0600.
+ *	kind	a word for the prompt or field that a line was typed into.
+ *	file	pagek/history of the user's state: lines "kind text", the newest
+ *		last, with mode 0600.
  *
  * Example
  *	struct history h = { 0 };
@@ -14,8 +15,8 @@
  *	history_save(&h);
  *	history_fini(&h);
  *
- * A line typed again moves to the end.  Several pages may end at once: each
- * appends its own lines.
+ * A line that is typed again moves to the end.  Several pages may end at once:
+ * each appends its own lines.
  */
 #ifndef PAGEK_TYPED_HISTORY_H
 #define PAGEK_TYPED_HISTORY_H
@@ -45,8 +46,8 @@ void history_fini(struct history *);
 void history_add(struct history *, const char *kind, const char *text);
 
 /*
- * The next line before *at (back) or after it, of the kind and prefix; sets
- * *at.  NULL: none.  Borrowed until the next history_add().
+ * The next line before *at (back), or after it, of the kind and with the prefix
+ * `begun`; sets *at.  NULL: there is none.  Borrowed until the next history_add().
  */
 const char *history_find(const struct history *, const char *kind,
     const char *begun, bool back, size_t *at);

@@ -455,8 +455,8 @@ batch_names_ms(const struct batch *b)
 }
 
 /*
- * Further pictures would be the same; first waits for a list on its way, or a
- * lost link.
+ * Further pictures would be the same.  First waits for a list that is being
+ * received again, or for a lost link.
  */
 static bool
 has_no_more(const struct batch *b)

@@ -25,8 +25,8 @@
 #include "../refcnt/refcnt.h"
 
 /*
- * Opens a session, for pump_down(), and waits until it has settled.  PAGEK_OK,
- * or the exit status after a complaint.
+ * Opens a session of the target, for pump_down() to close, and waits until it
+ * has settled.  PAGEK_OK, or the exit status after a complaint.
  */
 int batch_open(const struct options *, uv_loop_t *, nodes_news_cb, void *arg,
     struct nodes_link **, struct nodes_session **);
@@ -34,8 +34,8 @@ int batch_open(const struct options *, uv_loop_t *, nodes_news_cb, void *arg,
 bool batch_has_list(const struct nodes_look *);
 
 /*
- * Opens a session, waits for the end of input that ends, calls `run`.  The
- * exit status.
+ * Opens a session, waits for the end of input that ends, and calls `run`.  Returns
+ * the exit status, that of batch_status() if the target's state does not fit.
  */
 int batch_visit(const struct options *, uv_loop_t *,
     bool (*fits)(const struct nodes_look *),
@@ -54,8 +54,9 @@ void batch_report_loss(const struct options *, const struct nodes_look *);
 void batch_report_end(const struct nodes_look *);
 
 /*
- * Asks all nodes of the table, for at most --timeout; *complete: all have
- * answered.  The survey is the caller's. 0 or a negative errno.
+ * Asks all nodes of the table for their state and waits for at most --timeout;
+ * *complete: all have answered.  The survey is the caller's.  0 or a negative
+ * errno.
  */
 int batch_ask_nodes(const struct options *, uv_loop_t *, struct nodes_survey **,
     bool *complete);
@@ -83,11 +84,14 @@ struct usage_list;
 struct usage_source;
 
 /*
- * Asks the node for its counts and waits.  PAGEK_OK, or the exit status after
- * a complaint.
+ * Asks the node for its counts and waits for them.  PAGEK_OK, or the exit status
+ * after a complaint.
  */
 int batch_ask_usage(const struct options *, uv_loop_t *, struct nodes_session *);
-/* The same with names; appends the rows. */
+/*
+ * Asks the node for its counts, waits for them and for names, and appends the rows.
+ * PAGEK_OK, or the exit status after a complaint.
+ */
 int batch_usage(const struct options *, uv_loop_t *, struct nodes_session *,
     struct usage_list *, struct usage_source *);
 /* Describes the session's last counts. */
@@ -99,8 +103,9 @@ struct batch_stress;
 struct stress_sample;
 
 /*
- * Opens the node of TARGET, or the best source of this machine (the kernel's
- * files with --only).  PAGEK_OK, or the exit status after a complaint.
+ * Opens the node of TARGET.  Without one, opens the best source of this machine: a
+ * node, or the kernel's files if they are better, no node runs, or --only is given.
+ * PAGEK_OK, or the exit status after a complaint.
  */
 int batch_stress_open(const struct options *, uv_loop_t *,
     struct batch_stress **);
@@ -124,12 +129,12 @@ const char *batch_stress_node(const struct batch_stress *);
 
 /* --- refcnt.c: references to pages -------------------------------------------- */
 
-/* Another copy of the counts; returns as above. */
+/* Another copy of the counts.  PAGEK_OK, or the exit status after a complaint. */
 int batch_refcnt(const struct options *, uv_loop_t *, struct nodes_session *,
     struct refcnt_reader *);
 /*
- * The same if the command uses references; a node that counts none is no
- * error.  `with`: the options with page.refcnt.
+ * The same if the command shows, filters or sorts by references; what no node counts
+ * is no complaint.  `with` is a copy of the options, whose page.refcnt has them.
  */
 void batch_add_refcnt(const struct options *, uv_loop_t *,
     struct nodes_session *, struct refcnt_reader *, struct options *with);
@@ -142,17 +147,19 @@ void batch_view(struct page_view *, const struct page *,
     struct nodes_session *);
 
 /*
- * Waits for the names of the first `limit` rows (0: all), and of all that a
- * filter needs; returns their profile, the caller's; *lacking: callers without
- * names.  -ENOMEM.
+ * Waits at most timeout_ms for the names of the first `limit` rows (0: all) and
+ * returns their profile, of the list at return; *lacking: callers without names.
+ * The profile is the caller's.  With a filter, it waits for the names that the
+ * filter needs too, and tests all blocks whatever the limit.  -ENOMEM.
  */
 int batch_profile(uv_loop_t *, struct nodes_session *, const struct page_opts *,
     struct page_row_filter *, uint64_t limit, int timeout_ms, struct profile **,
     size_t *lacking);
 
 /*
- * Waits for the names of the profile; *lacking: callers without names.
- * -ENOMEM; -ESTALE: another stream.
+ * Waits at most timeout_ms for the names of the profile; *lacking: callers without
+ * names.  The list changes meanwhile, the profile does not.  -ENOMEM; -ESTALE: the
+ * session has another stream, so the profile's callers are unknown.
  */
 int batch_await_names(uv_loop_t *, struct nodes_session *, struct profile *,
     int timeout_ms, size_t *lacking);
@@ -173,8 +180,8 @@ int batch_terminal_columns(FILE *);
 /* Pictures of so many rows follow: the session may bring only those blocks. */
 void batch_request_rows(const struct page *, struct nodes_session *, int rows);
 /*
- * Prints a picture; rows 0: of all blocks.  Waits NAMES_WAIT_MS for names. 0
- * or a negative errno.
+ * Prints a picture; rows 0: as many as there are blocks.  Waits NAMES_WAIT_MS at
+ * most for missing names.  0 or a negative errno.
  */
 int batch_print(FILE *, uv_loop_t *, struct page *, struct nodes_session *,
     int rows);

@@ -26,7 +26,10 @@ has_arrived(void *arg)
 
 #define BEGIN_MS 200		/* in which a replay begins to count */
 
-/* The first question makes a replay count from its capture's beginning. */
+/*
+ * The first question makes a replay count from the beginning of its capture, and the
+ * counts are there when it is at its moment again.
+ */
 static int
 ask(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 {

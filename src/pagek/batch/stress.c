@@ -41,7 +41,7 @@ has_answered(void *arg)
 	return !nodes_session_stress(arg)->pending || is_gone(arg);
 }
 
-/* One answer; -ETIMEDOUT, or the answer's error. */
+/* One answer.  -ETIMEDOUT, or the error of the answer. */
 static int
 ask_node(struct batch_stress *b, int64_t timeout_ms)
 {
@@ -150,7 +150,7 @@ wants_boot(const struct options *o)
 	    !option_given(o, OPTION_DURATION));
 }
 
-/* One that began when it was opened has no totals. */
+/* The node's.  One that began when it was opened has no totals. */
 static enum stress_source
 source_of(const struct batch_stress *b)
 {

@@ -12,7 +12,8 @@
  *
  * Vocabulary
  *	choice	the blocks that a filter lets through, sorted.
- *	filter	an expression over the fields of a block (../../filter).
+ *	filter	an expression over the fields of a block, which ../../filter
+ *		evaluates.
  *	walk	a block list read in portions while it changes.
  *	collection	what a walk and a sort have found.
  *	drain	only blocks that existed at one moment.

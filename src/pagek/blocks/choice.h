@@ -5,16 +5,19 @@
  *	filter	an expression; of a page that drains it applies to the drain's
  *		blocks.
  *	question	filter and sort keys together: what the rows answer.
- *	collection	the rows (collection.h).  In a large list each picture collects a
- *		portion and shows the rows before, if they answer the question.
- *		Collecting takes at most a tenth of the time.
- *	unsure	a block whose deciding name is not known yet: treated as nameless.
+ *	collection	the rows (collection.h).  In a large list it takes many
+ *		pictures; each does a portion, and until the end the rows are
+ *		those of the collection before, if that answers the question.
+ *		At most a tenth of the time goes into collecting.
+ *	unsure	of a block: a name that decides is not known yet.  The block is
+ *		treated as if it had none.
  *
- * Without a filter, and in an order that the list has, the rows are the
- * list's.  The strict page shows the whole list.
+ * Without a filter, and in an order that the list has, nothing of this runs: the
+ * rows are those of the list.  The strict page always shows the whole list.
  *
- * Blocks freed between two collections keep their rows, dimmed.  A screen has
- * the first PAGE_CHOICE_MAX rows; text and files have all, of one moment.
+ * Blocks that are freed between two collections keep their rows, dimmed.  Text
+ * shows the rows of one moment.  A screen has the first PAGE_CHOICE_MAX rows;
+ * text and files have all.
  *
  * Example
  *	page_choice_filter(page, "size>=1k & type=ACREQ", &e);
@@ -46,8 +49,8 @@ void page_set_order(struct page *, enum blklist_order, bool reverse);
 int page_choice_ready(struct page *);
 
 /*
- * For a walk of one's own: begin, then one answer or n, until the session's
- * next news.
+ * For a walk of one's own: begin, then the answer for one block, or those of n
+ * rows that match, until the session's next news.
  */
 void page_choice_begin(const struct page *, const struct page_view *);
 bool page_choice_matches(const struct page *, const struct blk *);
@@ -62,16 +65,19 @@ unsigned page_choice_filter_no(const struct page *);
 bool page_choice_wants_requester(const struct page *);
 
 /*
- * For each picture, before its rows: a portion of the work, with PAGE_WHOLE
- * all.  -ENOMEM: the rows stay.
+ * Does a portion of what is due, with PAGE_WHOLE all of it.  For each picture,
+ * before its rows are read.  -ENOMEM: the rows stay.
  */
 int page_choice_refresh(struct page *, const struct page_view *);
-/* All rows of now, for a file; free with page_collection_fini().  -ENOMEM. */
+/*
+ * All rows of this moment at once, for a file; the caller frees them with
+ * page_collection_fini().  The page's rows do not change.  -ENOMEM.
+ */
 int page_choice_whole(struct page *, const struct page_view *,
     struct page_collection *);
 /*
- * Rows of text with free blocks: begin (-ENOMEM), then copies until the
- * session's next news.
+ * Rows of text, with free blocks: begin collects all, or fails with -ENOMEM;
+ * then up to n from `at` on are copied out, until the session's next news.
  */
 int page_choice_text_begin(struct page *, const struct page_view *);
 size_t page_choice_text(const struct page *, const struct page_view *,

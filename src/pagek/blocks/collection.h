@@ -1,9 +1,9 @@
 /*
  * collection: the blocks of a list that match a filter, sorted, in portions.
  *
- * A collector walks the list (list_walk.h), keeps matches (row_filter.h), and
- * sorts them (order.h) unless the list has that order.  It keeps the first
- * `most` rows, but counts all.
+ * A collector walks through the list (list_walk.h), keeps the blocks that match
+ * (row_filter.h), and sorts them (order.h) unless the list has that order.  It
+ * keeps the first `most` rows of the order, but counts all.
  *
  * Example
  *	struct page_collector c = { 0 };
@@ -14,8 +14,8 @@
  *		use(page_collection_row(&c.found, i));
  *	page_collector_fini(&c);
  *
- * In one call (most_ns 0) the rows are of one moment; over several, a passed
- * block may be freed before the end.
+ * In one call (most_ns 0) the rows are the list of that moment.  Over several
+ * calls a block that was passed may be freed before the walk ends.
  */
 #ifndef PAGEK_COLLECTION_H
 #define PAGEK_COLLECTION_H
@@ -46,7 +46,7 @@ const struct blk *page_collection_row(
 size_t page_collection_rows(const struct page_collection *, uint64_t at,
     struct blk *out, size_t n);
 /*
- * Counts a block; makes it a row if it matches and there are fewer than
+ * Counts a block of the list, and if it matches makes it a row, unless there are
  * `most`.  -ENOMEM.
  */
 int page_collection_add(struct page_collection *, const struct blklist *,

@@ -2,9 +2,10 @@
  * drain: only the blocks of one moment as rows.
  *
  * Vocabulary
- *	moment	a time in a stream: the number of its last record then.  A higher
- *		number is new.
- *	drain	lists only blocks that existed at its moment: what nobody has freed.
+ *	moment	a time in a stream: the number of its last record then.  A block
+ *		with a higher number is new.
+ *	drain	lists only blocks that existed at its moment: what remains is what
+ *		nobody has freed.
  *
  * These blocks are the first ones in the order of age.  In that order the rows
  * are the list's own; in others they are a choice (choice.h).
@@ -41,8 +42,8 @@ struct page_drain {
 /* The moment that the view shows.  -EAGAIN: the list is not complete; -ENOENT. */
 int page_moment_set(struct page_moment *, const struct page_view *);
 /*
- * The moment has no meaning: another stream, or logging was interrupted.
- * Stores when logging began.
+ * The moment has no meaning any more: it is another stream, or logging was
+ * interrupted.  Stores when logging began, which is known up to a second late.
  */
 bool page_moment_is_void(struct page_moment *, const struct nodes_look *);
 /* Since then records were lost for good, or blocks had no room in the list. */

@@ -12,7 +12,7 @@ struct gap {
 	uint64_t before;		/* blocks of the list with lower addresses */
 };
 
-/* Compared bytewise, so padding is zeroed. */
+/* The gaps depend on this.  Compared bytewise, so padding is zeroed. */
 struct gaps_key {
 	const struct blklist *list;
 	uint64_t records, inherited, active, total, frees;

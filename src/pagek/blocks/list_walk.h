@@ -2,10 +2,11 @@
  * list_walk: reads a block list in portions, from picture to picture, while it
  * changes.
  *
- * A walk passes each block that was in the list at its beginning, once, and
- * new ones until it has passed as many as the list had then.  In an order
- * other than oldest first it goes on to the end, but passes at most about
- * twice as many.
+ * A walk passes each block that is in the list from its beginning until it gets
+ * there, once.  It also passes blocks that were allocated since, until it has
+ * passed as many as the list had at the beginning.  In an order other than
+ * oldest first new blocks come between old ones: there it goes on to the end,
+ * but passes no more than about twice as many, however fast the list grows.
  *
  * Example
  *	page_walk_begin(&w, list, BLKLIST_BY_AGE, false);

@@ -390,7 +390,7 @@ number_text(struct page_order *o, const char *text, uint32_t *number)
 	return 0;
 }
 
-/* As a row shows it, lines by number; "" is not known. */
+/* As a row shows it; "" is not known.  A line is in the order of its number. */
 static void
 call_text(const struct page_call *call, enum page_sort sort, char *out,
     size_t cap)

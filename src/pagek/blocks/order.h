@@ -3,7 +3,8 @@
  *
  * Vocabulary
  *	sort	a sort key: a row of sorts.def.
- *	sorting	sort keys, each perhaps reversed; later ones decide between equals.
+ *	sorting	sort keys, each perhaps reversed; the next one decides where
+ *		those before are equal.
  *	native	an order that the block list has: age or address.
  *	place	the index of a block among those that were given.
  *
@@ -47,8 +48,8 @@ bool page_sorting_parse_of(const struct page_sort_row *keys, size_t n,
 /* True if the field's column shows that sort key. */
 bool page_sort_is_of(const struct page_sort_row *, const struct field *);
 /*
- * The sort key of the next column (right) or the previous; n: none.  Keys
- * [from, upto) precede the plan.
+ * The sort key of the next column (right) or of the previous one; n: none.  The columns of
+ * the keys `from` to `upto` - 1 precede those of the plan.
  */
 size_t page_sort_beside(const struct page_sort_row *keys, size_t n,
     const struct field_plan *, size_t from, size_t upto, size_t sort, bool right);

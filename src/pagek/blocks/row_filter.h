@@ -2,9 +2,10 @@
  * row_filter: which blocks match an expression (filter.h).
  *
  * Vocabulary
- *	pass	many blocks between two news, so that names do not change meanwhile.
- *	unsure	a block whose answer depends on a name that is not known or may
- *		improve.  The name was requested.
+ *	pass	many blocks between two news of a session, so that what is known
+ *		of them does not change meanwhile.
+ *	unsure	of a block: the answer depends on a name of its caller or thread
+ *		that is not known, or that may improve.  The name was requested.
  *
  * Example
  *	page_row_filter_begin(filter, &view);

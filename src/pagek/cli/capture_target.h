@@ -12,15 +12,15 @@
 struct options;
 
 /*
- * Opens o->target, looks at --part and --at, and starts the node.  As
- * target_open(); also a damaged file.
+ * Opens o->target, looks at --part and --at, and starts the node.  As target_open();
+ * a damaged file is opened as well.
  */
 int capture_target_open(const struct options *, uv_loop_t *,
     struct nodes_link **, char *why, size_t cap);
 
 /*
- * The capture's damage, which makes the exit status PAGEK_FORMAT; "": none.
- * Borrowed from the look.
+ * The damage of the capture, found when it was opened or by the node since, with which
+ * the exit status is PAGEK_FORMAT; "": none.  Borrowed from the look.
  */
 const char *capture_target_damage(const struct nodes_look *);
 

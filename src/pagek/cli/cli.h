@@ -59,8 +59,8 @@ void output_voice(bool quiet, bool verbose);
 bool output_tells(void);
 
 /*
- * While captures are read, a terminal has a line with the percent, until the
- * first message or the end.
+ * While captures are read, a terminal at standard error has a line with the percent,
+ * after half a second, until the first message or the end.
  */
 void output_watch_captures(void);
 /* Erases it; it does not come again. */
@@ -88,9 +88,9 @@ struct output_table {
 };
 
 /*
- * Widens the columns for a row; output_fit() then fits them into `cols`
- * columns (0: no terminal), cut text ends in '~'.  Rows that come one by one
- * are not measured.
+ * output_measure() widens the columns for a row.  After all rows, output_fit()
+ * fits them into a terminal of `cols` columns (0: no terminal); text that is
+ * cut ends in '~'.  A table whose rows come one by one is not measured.
  */
 void output_measure(struct output_table *, const void *row);
 void output_fit(struct output_table *, int cols);

@@ -2,9 +2,10 @@
  * config: defaults of options from settings files, and the origin of each
  * value.
  *
- * /etc/pagek/config, and over it the user's file, hold lines `key = value`,
- * named as long options, and sections `[keys]` and `[colors]`: pagek.conf(5).
- * Only config_save() writes a file, for :save.
+ * /etc/pagek/config, and over it the user's file, hold lines `key = value`; a
+ * key is the name of a long option of the group FILE.  Behind them come the
+ * sections `[keys]` and `[colors]`: see pagek.conf(5).  Only config_save()
+ * writes a file, for :save.
  *
  * Example
  *	options_parse(&o, argc, argv, ...);
@@ -75,9 +76,9 @@ struct config_value {
 typedef void (*config_say_cb)(void *arg, const char *sentence);
 
 /*
- * Reads the options' files.  Bad lines are reported and skipped; a missing
- * file is empty unless it was asked for.  -ENOMEM; call config_fini() also
- * then.
+ * Reads the files that the options name. Bad lines are reported, as safe text,
+ * and skipped; a missing file is empty unless it was asked for. -ENOMEM; call
+ * config_fini() also then.
  */
 int config_load(struct config *, const struct options *, config_say_cb say,
     void *arg);
@@ -115,8 +116,8 @@ void config_show(char out[CONFIG_SHOW_TEXT], const char *key,
     const char *argument, const struct config_value *);
 
 /*
- * All other bytes stay.  A setting keeps its blanks and comment; a new one
- * goes behind the last.
+ * All other bytes stay.  A setting that stands there gets its new value, and
+ * keeps its blanks and its comment; another one comes behind the last setting.
  */
 
 /* False: the line would be too long, or a '#' would begin a comment. */
@@ -127,9 +128,9 @@ int config_edit(char **bytes, size_t *len, const char *key,
     const char *value);
 
 /*
- * Edits a file for each value that is not NULL; creates it with its folders; a
- * symbolic link stays.  -EINVAL: a line would hide a setting; or I/O errors:
- * the file is unchanged.
+ * Edits a file for each value that is not NULL. A missing file is created, with
+ * its folders; a symbolic link stays. -EINVAL: a line of the file would hide one
+ * of the settings; or errors of reading and writing. The file is unchanged then.
  */
 int config_save(const char *path, const char *const value[OPTIONS]);
 

@@ -134,7 +134,7 @@ is_file(const char *word)
 	    (strchr(word, '/') != NULL && !S_ISSOCK(st.st_mode)));
 }
 
-/* The word may be the name of a file that is not there. */
+/* It may be meant as the name of a file that is not there. */
 static bool
 may_be_file(const char *word)
 {
@@ -170,7 +170,7 @@ add_file(struct parse *p, const char *word)
 	return 0;
 }
 
-/* The TARGET, with another refusal for a name that no target has. */
+/* The TARGET, with another refusal of a name that no target has: `what` is not there. */
 static int
 take_target_or(struct parse *p, const char *word, const char *what)
 {

@@ -390,7 +390,7 @@ options_as_data(const struct options *o)
 
 /*
  * Parses argv, which is reordered and must outlive the options. 0, or the exit
- * status with a sentence in why; options_fini() also then.
+ * status of an error with a sentence in why; options_fini() also then.
  */
 int options_parse(struct options *, int argc, char **argv, char *why,
     size_t cap);

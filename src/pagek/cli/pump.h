@@ -23,13 +23,16 @@ struct options;
 typedef bool (*pump_done_cb)(void *arg);
 
 /*
- * Runs the loop until done() (true) or for timeout_ms; makes the session's
- * cycles at 15 Hz.
+ * Runs the loop until done() or for timeout_ms, whichever comes first; with a
+ * session, its cycles are made at 15 Hz meanwhile.  True when done.
  */
 bool pump(uv_loop_t *, struct nodes_session *, int timeout_ms, pump_done_cb,
     void *arg);
 
-/* Waits for a whole list, or a state in which none will come.  False: the timeout. */
+/*
+ * Waits for a whole list, or for a state in which none will come.  False: the
+ * timeout.
+ */
 bool pump_settled(uv_loop_t *, struct nodes_session *, int timeout_ms);
 /* Waits until no name is pending or the link is lost for good. */
 bool pump_names(uv_loop_t *, struct nodes_session *, int timeout_ms);
@@ -37,8 +40,9 @@ bool pump_names(uv_loop_t *, struct nodes_session *, int timeout_ms);
 bool pump_counters(uv_loop_t *, struct nodes_session *, int timeout_ms);
 
 /*
- * Catches the signal for pump_is_interrupted(); once: a second one ends the
- * command.  An ignored signal stays ignored.
+ * Catches the signal: it no longer ends the command, and done() asks
+ * pump_is_interrupted().  once: a second signal ends the command.  An ignored signal stays
+ * ignored.
  */
 void pump_catch(int sig, bool once);
 bool pump_is_interrupted(void);
@@ -47,8 +51,8 @@ bool pump_is_interrupted(void);
 void pump_down(uv_loop_t *, struct nodes_session *, struct nodes_link *);
 
 /*
- * One output each --interval, until --count or --duration; each is due at a
- * multiple of the interval from the start.
+ * One output each --interval, until there are --count or --duration is over.
+ * Each is due at a multiple of the interval from the start, so they do not drift.
  *
  *	pace_begin(&pace, o);
  *	do {

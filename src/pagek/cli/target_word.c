@@ -1015,7 +1015,10 @@ open_raw(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 	return 0;
 }
 
-/* Fails if the node does not watch the target: the session would wait for ever. */
+/*
+ * Fails if the node does not watch the target: the session would wait for it
+ * for ever.  If the node does not answer, the session reports that.
+ */
 static int
 find_there(const struct options *o, uv_loop_t *loop, struct nodes_link *link,
     struct nodes_session_opts *opts, struct words *w)

@@ -1,12 +1,12 @@
 /*
  * target_word: the TARGET of a command line, and the link to it.
  *
- * target_forms has the forms of the word.  NODE is also node:NNNN; a path with
- * a slash is unix:PATH unless it begins with the name of a node.  A word that
- * is none of these is the name of a target's command.  After a node, TARGET is
- * pid:N, a command, or a stream's name in DSTRM; without it, a live target of
- * the node, else a dormant one. raw:, demo:, file: and the path of a capture
- * start a node of our own.
+ * target_forms has the forms of the word.  NODE is also node:NNNN; a path with a
+ * slash is unix:PATH unless it begins with the name of a node.  A word that is
+ * none of these is the name of a target's command.  After a node, TARGET is pid:N,
+ * the name of a command, or a stream by its name in DSTRM; without it, a live target of the node, else a
+ * dormant one.  raw:, demo:, file: and the path of a
+ * capture start a node of our own.
  */
 #ifndef PAGEK_TARGET_WORD_H
 #define PAGEK_TARGET_WORD_H
@@ -44,9 +44,9 @@ struct target {
 };
 
 /*
- * 0, or an exit status with a sentence in why.  `known`: n other words to
- * suggest.  A node's word reads the table, whose mistakes go to standard
- * error.
+ * 0, or an exit status with a sentence in why. `known` (n of them) are other
+ * words to suggest. A word that names a node reads the table; its mistakes are
+ * reported on standard error.
  */
 int target_parse(struct target *, const char *word,
     const char *const *known, size_t n, char *why, size_t cap);
@@ -69,9 +69,10 @@ target_is_own(const struct target *t)
 struct options;
 
 /*
- * Opens the link and fills in what the session needs; runs the loop for
- * --timeout at most. 0, or an exit status with a sentence in why; with 0 why
- * is "" or advice.
+ * Opens the link to the target's node and fills what the session needs to
+ * find the target there.  Runs the loop while nodes are asked, for the time of
+ * --timeout at most.  0, or an exit status with a sentence in why; with 0 this
+ * is "", or something that the user should know of the target.
  */
 int target_open(const struct options *, uv_loop_t *, struct nodes_link **,
     struct nodes_session_opts *, char *why, size_t cap);
@@ -100,9 +101,9 @@ struct target_node {
 };
 
 /*
- * Asks this user's nodes for their targets, newest first, until visit()
- * returns false: each for each_ms, all for all_ms (0: no limit).  Their
- * number, or a negative errno.
+ * Asks the nodes of this user for their targets, newest first, until visit()
+ * returns false: each for each_ms at most, all of them for all_ms (0: no limit).
+ * Returns the number of nodes, or a negative errno.
  */
 int target_each_node(uv_loop_t *, int each_ms, int all_ms,
     bool (*visit)(void *arg, struct target_node *), void *arg);

@@ -630,7 +630,7 @@ put_nodes(FILE *out)
 	nodes_table_free(t);
 }
 
-/* When it is full, names may come twice. */
+/* Names printed so far.  When it is full, names may come twice. */
 struct printed {
 	FILE *out;
 	char comm[64][16];

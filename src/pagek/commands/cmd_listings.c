@@ -1,7 +1,9 @@
 /*
- * The whole listing is fetched before a byte is printed; if it is damaged, the
- * readable part.  A file or pipe gets the bytes unchanged, a terminal safe
- * text.
+ * pagek listings: the listings that a node has stored, or one of them.
+ *
+ * The whole listing is fetched before a byte of it is printed.  If it is
+ * damaged on the node's disk, the readable part is printed.  A file or a pipe
+ * gets the bytes unchanged; a terminal gets safe text.
  */
 #include <errno.h>
 #include <stdlib.h>

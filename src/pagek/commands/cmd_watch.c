@@ -138,8 +138,9 @@ tell_end(const struct nodes_look *look)
 }
 
 /*
- * No answer within --timeout, on a link that is up as well.  Two lines must
- * lack it: this program may have been stopped during one.
+ * True if no answer came within --timeout, on a link that is up as well.  At
+ * least two lines must lack answers: this program may have been stopped during
+ * one.
  */
 static bool
 is_unanswered(struct watch *w, struct mono asked, bool taken)

@@ -1,6 +1,7 @@
 /*
- * commands: one function for each command, and what they share.  It reports
- * errors on standard error and returns the exit status of the program.
+ * commands: one function for each command of the command line, and what they
+ * share.  A command reports errors on standard error and returns the exit status
+ * of the program.
  *
  *	cmd_NAME.c	the command NAME.  Files for more than one:
  *	cmd_arm.c	arm, disarm
@@ -38,8 +39,8 @@
 /* --- lists (cmd_list.c) ---------------------------------------------------- */
 
 /*
- * Writes blocks as `pagek list`, into that stream; NULL: the file of -o.  The
- * exit status.
+ * Writes the target's blocks as `pagek list` does, into that stream; NULL: into
+ * the file of -o.  Returns the exit status.
  */
 int list_write(const struct options *, uv_loop_t *, struct nodes_session *,
     FILE *);

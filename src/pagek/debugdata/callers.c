@@ -1,7 +1,9 @@
 /*
- * pagek-symbols reads ELF files of any machine; PREFIX-objdump is the second
- * choice.  A dump's mappings give the file of an address.  A dump without them
- * is firmware's: its addresses are those of the executable.
+ * Functions, lines and source of return addresses, from pagek-symbols, which
+ * reads ELF files of any machine, or from PREFIX-objdump.
+ *
+ * The mappings of a dump give the file of an address.  A dump without mappings
+ * is firmware's: its addresses are those in the executable.
  */
 #include <elf.h>
 #include <errno.h>

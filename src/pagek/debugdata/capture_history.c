@@ -1,6 +1,6 @@
 /*
- * The list of the moment is kept beside the events, so that a free has its
- * allocation.
+ * The events of a capture's part as a history, a batch at a time.  The list of the
+ * moment is kept beside them, so that each free has its allocation.
  */
 #include <errno.h>
 #include <stdlib.h>

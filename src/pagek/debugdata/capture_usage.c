@@ -138,7 +138,7 @@ count_events(struct counting *n)
 	return e < 0 ? e : 0;
 }
 
-/* The first event after the moment.  PAGEK_OK, or the status. */
+/* The number of the first event after the moment.  PAGEK_OK, or the status. */
 static int
 find_end(struct counting *n, const char *at)
 {

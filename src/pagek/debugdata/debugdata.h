@@ -69,8 +69,8 @@ struct subject {
 };
 
 /*
- * Reads the command line's words: an executable, if it is first, and `least`
- * to `most` dumps (0: no limit).  PAGEK_OK, or the exit status after a
+ * Reads the words of the command line: an executable, if it is first, and from
+ * `least` to `most` dumps (0: no limit).  PAGEK_OK, or the exit status after a
  * complaint.
  */
 int subject_open(struct subject *, const struct options *, size_t least,
@@ -100,14 +100,14 @@ struct capture_pick {
 };
 
 /*
- * Appends a moment of a capture; the subject has room.  PAGEK_OK, or the
- * status after a complaint.
+ * Appends a moment of a capture to the subject's dumps, which have room.
+ * PAGEK_OK, or the status after a complaint.
  */
 int captures_dump(struct subject *, const char *path,
     const struct capture_pick *);
 
 /*
- * A part's list at a moment; `name` is for messages, quiet: no notices.
+ * The list of a part at a moment; `name` is for messages, quiet: no notices.
  * PAGEK_OK, or the status after a complaint.
  */
 int captures_seek(struct capture *, uint32_t part, const struct capture_when *,
@@ -145,8 +145,9 @@ struct captures_stream;
 struct events;
 
 /*
- * Opens the history of a part: all, or with --at between two moments.  The
- * dump, borrowed, is of its end.  PAGEK_OK, or the status after a complaint.
+ * Opens the history of a part, all of it or, with --at, from one moment to another.
+ * The dump, which is borrowed, is of its end.  PAGEK_OK, or the status after a
+ * complaint.
  */
 int captures_history(struct captures_stream **, struct dump *, const char *path,
     uint32_t part, const struct events_options *);
@@ -164,8 +165,8 @@ struct usage_list;
 struct usage_source;
 
 /*
- * Appends a part's counts, from its beginning to --at.  PAGEK_OK;
- * PAGEK_FORMAT: rows and damages; or the status after a complaint.
+ * Appends the counts of a part, from its beginning to --at.  PAGEK_OK;
+ * PAGEK_FORMAT: there are rows, and damages; or the status after a complaint.
  */
 int capture_usage(const struct options *, const char *path, struct usage_list *,
     struct usage_source *);

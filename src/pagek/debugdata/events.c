@@ -143,7 +143,7 @@ events_of_history(struct events *e, const struct dump *d, size_t n,
 	return 0;
 }
 
-/* Blocks that a process inherits may share numbers. */
+/* Of an allocation.  Blocks that a process inherits may share numbers. */
 struct key {
 	uint64_t seqno, address;
 };

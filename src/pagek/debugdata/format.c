@@ -1,6 +1,7 @@
 /*
- * A later line is omitted if all values of its conversions are unknown.  Else
- * an unknown value is "??", an unknown source line empty.
+ * Format strings.  Text is copied, a conversion is a value of the row.  A line
+ * after the first is omitted if it has conversions and all their values are
+ * unknown.  Else an unknown value is "??", and an unknown source line is empty.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -160,7 +161,10 @@ PUT(put_function, put_text, CALLER(v) != NULL ? CALLER(v)->function : NULL)
 PUT(put_place, put_file, CALLER(v))
 PUT(put_source_line, put_source, CALLER(v))
 
-/* A new field is a row here, a row of event_fields.c, and an item of ecosmdd(1). */
+/*
+ * The conversions.  A new field of the data is a row here, a row of
+ * event_fields.c, and an item of ecosmdd(1).
+ */
 static const struct conversion {
 	char letter;
 	void (*put)(struct text_line *, const struct value *);
@@ -212,7 +216,7 @@ refuse_letter(char letter, char why[DEBUGDATA_WHY])
 	base_append(why, DEBUGDATA_WHY, &len, " and %%%%");
 }
 
-/* Returns the length behind '%'; 0: an error. */
+/* Parses a conversion behind its '%'.  Returns its length; 0: an error. */
 static size_t
 take_conversion(const char *s, struct piece *out, char why[DEBUGDATA_WHY])
 {

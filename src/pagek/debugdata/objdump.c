@@ -1,5 +1,5 @@
 /*
- * Output of PREFIX-objdump; other lines are skipped.
+ * Functions and lines of an executable, from PREFIX-objdump.  It prints
  *
  *	00008000 <worker(int)>:
  *	/src/consume.cxx:96

@@ -565,8 +565,9 @@ list_moved(struct difference *s, const struct page_chain *chain,
 }
 
 /*
- * Passed once, after its root was found to be freed.  A root that was never
- * copied has only a size, so the block is judged as it is now.
+ * A block that was another one at the mark.  It is passed once, and after its
+ * root was found to be freed, even if it moves behind the walk.  Of a root that
+ * was never copied only the size is known, so the block is judged as it is now.
  */
 static int
 pass_moved(struct difference *s, const struct page *page,

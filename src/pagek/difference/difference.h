@@ -3,29 +3,38 @@
  * block.
  *
  * Vocabulary
- *	mark	a moment of the stream: the number of its last record; a block
- *		with a higher number is new.  The node's marks have names.
- *	copy	the list's blocks at the mark, copied in portions after it.  A block
- *		of the copy that is not listed was freed.
- *	early	a block freed between mark and copy: counted, otherwise unknown.
- *	comparison	a walk through list and copy by age, a portion a picture; until
- *		its end the rows are the previous one's.  A tenth of the time at most.
- *	cell	sums of one caller, type and thread; groups are folded of cells.
- *	by time	groups by age and by birth have a comparison of their own.  A freed
- *		block has its age at the mark.
+ *	mark	a moment of the stream: the number of its last record.  A block
+ *		with a higher number is new.  One with a name is the node's, and
+ *		may be of a time before this page.
+ *	copy	the blocks of the list at the mark, copied in portions after it.
+ *		A block of the copy that the list has no more was freed.
+ *	early	a block that was freed between the mark and the copy, which of an
+ *		earlier mark is taken when the page chooses it.  Early
+ *		blocks are counted; nothing else is known of them.
+ *	comparison	a walk through list and copy side by side, by age, a
+ *		portion a picture.  Until it is done, the rows are those of the
+ *		previous comparison.  Comparisons take a tenth of the time at most.
+ *	cell	the sums of new and freed blocks of one caller, type and thread.
+ *		Groups of any kind are folded of cells.
+ *	by time	groups by age and by birth have a comparison of their own, whose
+ *		cells are split by age or birth, too.  A freed block has its age at the mark.
  *	net	new bytes less freed bytes.
- *	moved	a block that realloc() has made another one: by group one freed and
- *		one new, by block neither.
- *	chosen	what the page's filter lets through: marked blocks as they were, new
- *		ones as they are.  Another filter begins anew.
- *	point	the net of each cell at a moment; intervals double when room ends.
- *	rise	an interval in which a group's net has grown (difference_rises()).
+ *	moved	a block of the mark that realloc() has made another block of the
+ *		list.  By group it is one freed and one new, by block neither.
+ *	chosen	what the page's filter lets through; the difference is of that
+ *		alone.  Blocks of the mark are judged as they were then, new
+ *		ones as they are now.  Another filter begins anew.
+ *	point	the net of each cell at a moment, at intervals that double when
+ *		there is no room for more.
+ *	rise	an interval between two points in which a group's net has grown.
+ *		difference_rises() counts them; verdict_cell() of
+ *		../panels/difference_fields.c decides on LEAK? and "3/4 intervals up".
  *
- * Record numbers are never used again, so counts of new, old and freed blocks
- * are exact through lost links, snapshots and reused addresses.  To tell which
- * blocks were freed takes the copy, 48 bytes a block.  A block whose free was
- * lost counts as live.  With a sample all sums are estimates, except those
- * called listed.
+ * A stream never uses a record number again, so the place of the mark in the
+ * order of age gives exact counts of new, old and freed blocks, through lost
+ * links, snapshots and reused addresses.  Only which blocks were freed takes
+ * the copy, 48 bytes a block.  A block whose free was lost counts as live.
+ * With a sample all sums are estimates, except those called listed.
  *
  * Files
  *	marks.c		the mark, its copy, and exact counts since it
@@ -97,13 +106,15 @@ struct page_mark_counts {
 };
 
 /*
- * Marks what the view shows.  -EAGAIN: the list is not complete, -ENOENT:
- * none, -ENOMEM; without memory for the copy the mark is set.
+ * Marks what the view shows, in place of the last mark.  -EAGAIN: the list is
+ * not complete.  -ENOENT: there is no list.  -ENOMEM.  Without memory for the
+ * copy the mark is set all the same.
  */
 int page_mark_set(struct page *, const struct page_view *);
 /*
- * Takes a mark of the node; earlier: set before this page.  Also -EAGAIN: not
- * there yet, -ESRCH: the picture is of an earlier time.
+ * The same with a mark of the node.  earlier: the page was not there when it was
+ * set.  Also -EAGAIN: the list has not come to it yet.  -ESRCH: the picture
+ * shows an earlier time.
  */
 int page_mark_choose(struct page *, const struct page_view *,
     const struct wire_named_mark *, bool earlier);
@@ -120,9 +131,9 @@ void page_mark_when(const struct page *, const struct page_view *,
 
 #define PAGE_MARK_TEXT 128
 /*
- * "14:50:03 +1,331 -1,391" (new, freed), with " sampled" of a sample, ",
- * later" before the mark; "" without one.  A name, cut to 20 characters,
- * replaces the time.
+ * "14:50:03 +1,331 -1,391": new and freed; of a sample "+471 -459 sampled", as
+ * listed; "14:50:03, later" in a picture from before it; "" without a mark.
+ * With a name that stands in place of the time, cut to 20 characters.
  */
 void page_mark_text(const struct page *, const struct page_view *,
     char out[PAGE_MARK_TEXT]);
@@ -198,7 +209,7 @@ struct difference_blocks {
 	uint64_t all;		/* listed or not */
 };
 
-/* In the sums each is new, and freed unless it is early. */
+/* Moved blocks.  In the sums each is new, and freed unless it is early. */
 struct difference_moved {
 	uint64_t blocks;
 	uint64_t grown, shrunk;
@@ -295,18 +306,18 @@ struct difference {
 	} seen;
 };
 
-/* A portion of the work; nothing without a mark.  -ENOMEM. */
+/* A portion of what is due; nothing without a mark.  -ENOMEM. */
 int difference_refresh(struct page *, const struct page_view *);
 /*
- * Compares the whole list of now.  -EAGAIN: not complete; -ENODATA: no mark;
- * -ENOMEM.
+ * A whole comparison of the list as it is now, for text output.  -EAGAIN: the
+ * list is not complete.  -ENODATA: there is no mark.  -ENOMEM.
  */
 int difference_compare(struct page *, const struct page_view *);
 /* Folds the last comparison again, with new names. */
 int difference_update_names(struct page *, const struct page_view *);
 /*
- * The page's, for its kind of groups; ensure creates it.  NULL: no mark, or no
- * memory; get: none.
+ * The page's, for the kind of its groups: ensure creates one that does not
+ * exist.  NULL: no mark, or no memory; get: none exists.
  */
 struct difference *difference_ensure(struct page *);
 struct difference *difference_get(const struct page *);
@@ -326,8 +337,8 @@ const struct page_group_kind *difference_group_kind(const struct difference *);
 bool difference_name_group(const struct difference *,
     const struct difference_group *, struct profile_group *);
 /*
- * The sums of the page's group with that key; `by` is its kind's.  False: no
- * such comparison.
+ * The sums of the group of page->group.kind with that key; `by` is its kind's.
+ * False: there is no comparison of such groups.
  */
 bool difference_of_group(const struct page *, uint64_t key,
     enum profile_by by, struct difference_sum *);

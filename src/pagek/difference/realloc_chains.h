@@ -3,11 +3,15 @@
  * moved.
  *
  * Vocabulary
- *	move	one realloc(): the block has another number in the list (blklist.h).
- *	chain	a block of the mark with all its moves.
+ *	move	one realloc(): a block has become another one in the list, with
+ *		another number (blklist.h).
+ *	chain	a block of the mark with all its moves: one to the program,
+ *		several to the list.
  *	root	its number at the mark.
- *	earlier	numbers that the chain had since the mark; older pictures have them.
- *	missed	a move that could not be followed: one block freed, one new.
+ *	earlier	numbers that a chain has had since the mark and has no more: a
+ *		picture from before its last move has them.
+ *	missed	a move that could not be followed.  From there on the chain is
+ *		one block that was freed and one that is new.
  *
  * The list remembers only its last moves: they are read with each picture,
  * also while an older one is shown.
@@ -68,8 +72,8 @@ void page_chains_free(struct page_chains *);
 void page_chains_read(struct page_chains *, const struct blklist *);
 
 /*
- * The chain that has or had a block of that number, borrowed until the next
- * read; NULL.
+ * The chain that has, or has had, a block of that number; NULL: none.  Borrowed
+ * until the next read.
  */
 struct page_chain *page_chains_find(const struct page_chains *, uint64_t seq);
 

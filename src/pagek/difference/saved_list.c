@@ -1,6 +1,6 @@
 /*
- * Parsed by hand: JSON libraries build a tree ten times as large as a file of
- * up to 2 GiB.
+ * The parser of JSON is written by hand: the libraries that are kept up build a
+ * tree of every value, ten times as large as a file that may be of 2 GiB.
  */
 #include <errno.h>
 #include <stdio.h>

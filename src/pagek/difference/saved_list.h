@@ -1,11 +1,13 @@
 /*
- * saved_list: lists written by `pagek list`, read again, and their difference
- * by function.
+ * saved_list: lists of blocks that `pagek list` has written, read again, and what
+ * two of them differ in, by function.
  *
  * Vocabulary
- *	list	the blocks of pagek.blocks/1 or /2, from JSON, NDJSON or CSV.
- *	same	blocks of one number, address and size.  A target started anew has none
- *		of the earlier blocks; its functions still compare.
+ *	list	the blocks of pagek.blocks/1 or /2, from JSON, NDJSON or CSV.  Only
+ *		their address, size, weight, number and function are kept.
+ *	same	blocks with one number, address and size.  A target that was
+ *		started anew has none of the earlier blocks, and its functions
+ *		can be compared all the same.
  *
  * The files are outside data: anyone may have written them.
  *
@@ -45,7 +47,7 @@ struct saved_list {
 	double blocks, bytes;
 };
 
-/* The hash of its name comes first. */
+/* The sums of a function.  The hash of its name comes first. */
 struct saved_function {
 	uint64_t key;
 	char *name;			/* safe text, owned; "": not known */
@@ -66,8 +68,8 @@ void saved_diff_init(struct saved_diff *);
 void saved_diff_fini(struct saved_diff *);
 
 /*
- * Adds a document's blocks.  -EINVAL: not from pagek list, or damaged, with
- * why; -ENOMEM.
+ * Adds the blocks of a document.  -EINVAL, with a sentence in why: pagek list did
+ * not write it, or it is damaged.  -ENOMEM.
  */
 int saved_list_read(struct saved_diff *, enum saved_side, const char *bytes,
     size_t len, char *why, size_t cap);

@@ -5,9 +5,10 @@
  * Vocabulary
  *	document	what a command writes under a schema: a head, and rows.
  *	head		values that are written once, for all rows.
- *	rows	the one array that the schema is about, of one table of fields
- *			(picture/field_table.h).
- *	form	one object, lines, or CSV.
+ *	rows		the one array of the document that its schema is about;
+ *			they are of one table of fields (picture/field_table.h).
+ *	form		how a document is written down: as one object, as lines,
+ *			as CSV.
  *
  *	documents.c	documents of blocks and of nodes
  *	json.c		the writer
@@ -140,9 +141,10 @@ void json_filter(struct json *, const char *expression,
 /* --- documents (documents.c) ---------------------------------------------- */
 
 /*
- * pagek.blocks/2: the rows of the page's text, begun with this view
- * (page_choice_text_begin()), that the filter lets through, at most limit (0:
- * all).  The profile is of these blocks; the filter has caught all.
+ * A target's blocks, schema pagek.blocks/2: of the page's text, which has begun
+ * with this view (page_choice_text_begin()), the rows that the filter lets
+ * through, at most limit (0: all).  The profile is of these blocks, and the filter
+ * has caught all of them.
  */
 void json_blocks(struct json *, const struct page *, const struct page_view *,
     struct profile *, struct page_row_filter *, bool since_click, uint64_t limit);
@@ -163,8 +165,8 @@ void json_block(struct json *, const struct page_view *, struct profile *,
 bool json_blocks_fields(const struct options *, char *why, size_t cap);
 
 /*
- * pagek.nodes/1; with a survey (NULL: no node was asked) also the state of
- * each, and this user's own node.
+ * The table of nodes, schema pagek.nodes/1; with a survey (NULL: no node was
+ * asked) also the state of each, and this user's own node where it has no entry.
  */
 void json_nodes(struct json *, const struct nodes_table *,
     struct nodes_survey *, bool complete);
@@ -216,10 +218,11 @@ void prom_sum_types(const struct page_view *, struct page_row_filter *,
 extern const struct field_metric prom_type_metrics[PROM_TYPE_METRICS];
 
 /*
- * The target's counters and sums by type as Prometheus text (format 0.0.4).
- * Names begin with pagek_ and have their unit; samples have the labels node,
- * target and pid, and no time, which the textfile collector would refuse.
- * Unknown values are left out.  Errors are the stream's, for output_close().
+ * The target's counters and its sums by type in the text format of Prometheus
+ * (exposition format 0.0.4).  Names begin with pagek_ and have their unit; every
+ * sample has the labels node and target, and pid where there is one, and no
+ * time, which the textfile collector would refuse.  Unknown values are left out.
+ * Errors are the stream's, for output_close().
  */
 void prom_write(FILE *, const struct page_view *, struct page_row_filter *,
     bool ascii);

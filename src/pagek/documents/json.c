@@ -53,7 +53,7 @@ indent(struct json *j)
 	fprintf(j->out, "\n%*s", 2 * j->depth, "");
 }
 
-/* A row that is a line has no comma. */
+/* The comma before a key or an element; a row that is a line has none. */
 static void
 separate(struct json *j)
 {

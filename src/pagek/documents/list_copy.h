@@ -1,8 +1,9 @@
 /*
- * list_copy: all blocks that the page shows, as rows of one moment.
+ * list_copy: the blocks that the page shows, as rows of one moment; all of them,
+ * where a screen may have fewer.
  *
- * The list is copied as for a pause (page_pause()), then filtered and sorted,
- * in portions.
+ * The list is copied as for a pause (page_pause()), then the copy is filtered
+ * and sorted.  Both go on in portions, and the list goes on meanwhile.
  *
  * Example
  *	struct list_copy c = { 0 };
@@ -29,8 +30,9 @@ struct list_copy {
 /* Takes the page's order and filter; rows are wide.  -ENOMEM. */
 int list_copy_begin(struct list_copy *, const struct page *);
 /*
- * Copies, then makes rows for most_ns. 1: all rows; 0: call again with the
- * next picture; -ENOMEM.  Once the list is copied, the view is of the copy.
+ * Goes on with the copy, then for most_ns with the rows.  1: all rows are there;
+ * 0: again with the next picture; or -ENOMEM.  Once the list is copied the copy
+ * stands behind the view.
  */
 int list_copy_next(struct list_copy *, struct page_view *, int64_t most_ns);
 void list_copy_fini(struct list_copy *);

@@ -1,6 +1,8 @@
 /*
- * Rows share their names, and names take time: listing_sort() finds the
- * callers and threads, so that each cell is made once.
+ * The copy of a list, and its rows as text.
+ *
+ * Rows share their names, and names take time: listing_sort() finds the callers
+ * and threads of all rows, so that the cell of each is made once.
  */
 #include <errno.h>
 #include <stdarg.h>

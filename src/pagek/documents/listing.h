@@ -1,14 +1,17 @@
 /*
- * listing: the whole list as text, of one sequence number, for a node, a file
+ * listing: the whole list as text, as of one sequence number, for a node, a file
  * or a pager.
  *
  * Vocabulary
- *	listing	a copy of the rows in the order shown, of counters and names.
- *	names	of callers and threads: the session asks for them after the copy.
+ *	listing	a copy of the list's rows in the order shown, of the counters
+ *		above them, and of the names that belong to them.
+ *	names	of callers and threads: the session knows them or asks for
+ *		them, so they come after the copy, bit by bit.
  *	whole	all blocks are in it, and they are the list after one record.
  *
- * The copy is made at once, between two batches, or in portions (list_copy.h).
- * Functions "in any thread" touch nothing but the listing.
+ * The copy is made at once, between two batches, or in portions (list_copy.h);
+ * after that the list goes on and the listing does not.  Functions "in any
+ * thread" touch nothing but the listing.
  *
  * Example
  *	listing_new(&l);
@@ -40,9 +43,10 @@ void listing_free(struct listing *);
 int listing_room(struct listing *, uint64_t blocks);
 
 /*
- * Copies the page's rows; a session with only a window copies that, and the
- * text says so.  -EAGAIN: call again with the next picture, for the rows of
- * the first call; -ENOMEM.
+ * Copies once what the page lists, in its order and with its filter; of a
+ * session that holds a window only, the rows that are there: the text says so.
+ * -EAGAIN: filtering or sorting takes more portions, so again with the next
+ * picture; the rows will be those of the first call.  -ENOMEM.
  */
 int listing_take(struct listing *, struct page *, const struct page_view *);
 
@@ -50,8 +54,9 @@ int listing_take(struct listing *, struct page *, const struct page_view *);
 int listing_sort(struct listing *, const atomic_bool *stop);
 
 /*
- * Asks the view for `most` missing names of callers, in turn; true: all are
- * there, or the view is of another stream.
+ * Goes through `most` of the callers whose names are not there yet, in turn, and
+ * asks the view for them; true when all are there, or when the view is of
+ * another stream.
  */
 bool listing_names(struct listing *, const struct page_view *, size_t most);
 /* Callers whose names are not there yet, and the number of all callers. */
@@ -105,8 +110,8 @@ struct whole_place {
 };
 
 /*
- * Opens the folder.  -EISDIR: a path without a name of its own, such as "."
- * and "a/.."; -ENAMETOOLONG, errors of open().
+ * Opens the folder; slashes behind the name do not count.  -EISDIR: a path that has
+ * no name of its own, such as "." and "a/.."; -ENAMETOOLONG, what open() says.
  */
 int whole_place_open(struct whole_place *, const char *path);
 /* A name that nothing has, in all likelihood: ".pagek-KIND-" and digits. */
@@ -114,7 +119,10 @@ int whole_temporary(const char *kind, char out[WHOLE_TEMPORARY]);
 
 /* --- files (whole_file.c) ---------------------------------------------------- */
 
-/* Without a name until published: nothing is left whatever ends this process. */
+/*
+ * A file without a name until it is published, so that nothing is left of it
+ * whatever ends this process.
+ */
 
 enum whole_file_place {
 	WHOLE_FILE_LISTING,	/* a listing or an empty file, in case the path is mistyped */
@@ -132,16 +140,17 @@ struct whole_file {
 #define WHOLE_FILE_NONE ((struct whole_file){ .fd = -1, .at.folder = -1 })
 
 /*
- * path NULL: never published.  -EEXIST: may not be replaced; -ENOTSUP: not a
- * regular file; -ENOLINK: a dangling symbolic link; -EISDIR, errors of open().
+ * With path NULL it is never published.  -EEXIST: there is a file that may not
+ * be replaced; -ENOTSUP: its place is not a regular file; -ENOLINK: a dangling
+ * symbolic link; -EISDIR, or what open() says.
  */
 int whole_file_open(struct whole_file *, const char *path,
     enum whole_file_place);
 /* The folder of a file without a path. */
 const char *whole_file_folder(void);
 /*
- * Gives it its name; sync: once it is on the disk, which takes time.  The same
- * errors, for its place may have changed.
+ * Gives it its name; sync: once it is on the disk, which may take long.  The
+ * same errors again, since its place may have changed.
  */
 int whole_file_publish(struct whole_file *, bool sync);
 /* Discards a file that was not published. */

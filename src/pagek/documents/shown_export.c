@@ -127,8 +127,8 @@ put_head(struct page_export *x, const struct page_view *v)
 }
 
 /*
- * The copy's moment, with the names known now and exact sizes.  Before the
- * pause, the keeper's counters are not known.
+ * The moment of the copy, with the names that are known now and exact sizes.  At
+ * a moment before the pause, the keeper's counters are not known.
  */
 static struct page_view
 view_of_copy(struct page_export *x, const struct page_view *v)

@@ -1,9 +1,11 @@
 /*
- * shown_export: the rows shown as a document: text, JSON, NDJSON or CSV.
+ * shown_export: what the page shows as a document for another program or another
+ * day: rows as text, JSON, NDJSON or CSV.
  *
- * Blocks (pagek.blocks/1) are all that the filter leaves, of the moment of the
- * beginning (list_copy.h), written in portions while the page goes on.  Groups
- * (pagek.shown/1), differences (pagek.difference/1) and counts by type
+ * Blocks (pagek.blocks/1) are all those that the filter leaves, in the order
+ * shown, as of the moment when the export began (list_copy.h); of a large list
+ * they are copied, sorted and written in portions, while the page goes on.
+ * Groups (pagek.shown/1), differences (pagek.difference/1) and counts by type
  * (pagek.usage/1) are written at once.
  *
  * Example
@@ -33,8 +35,9 @@ struct page_export;
 int page_export_form(const char *path, enum text_format *);
 
 /*
- * Exports page K: begins with blocks, or writes groups. out stays the
- * caller's.  -EAGAIN: still being counted; -ENODATA: no list; -ENOMEM.
+ * Exports page K: begins with blocks, or writes groups.  out stays the caller's.
+ * -EAGAIN: what is shown is still being counted; -ENODATA: there is no list;
+ * -ENOMEM.
  */
 int page_export_begin(struct page_export **, struct page *,
     const struct page_view *, enum text_format, FILE *out);
@@ -46,8 +49,8 @@ int page_export_begin_diff(struct page_export **, struct page *,
 int page_export_begin_usage(struct page_export **, const struct usage_list *,
     const struct usage_source *, enum text_format, bool ascii, FILE *out);
 /*
- * Goes on for so many ns with a view of the same stream. 1: all is written; 0:
- * there is more; -ENOMEM, errors of writing.
+ * Goes on for so many nanoseconds with a view of the same stream.  1: all is
+ * written; 0: there is more; -ENOMEM, or what writing says.
  */
 int page_export_go_on(struct page_export *, const struct page_view *,
     int64_t budget_ns);

@@ -1,4 +1,7 @@
-/* A link cannot replace a file: the new file gets a temporary name, then is renamed. */
+/*
+ * A link cannot replace a file: the new file gets a temporary name first and is
+ * renamed then.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -1,6 +1,6 @@
 /*
- * A folder has a temporary name until it is whole; files share its place and
- * form of name.
+ * A folder that appears whole or not at all: it has a temporary name until then.
+ * Files share its place and the form of that name.
  */
 #include <dirent.h>
 #include <errno.h>

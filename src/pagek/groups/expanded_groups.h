@@ -3,13 +3,15 @@
  * is then.
  *
  * Vocabulary
- *	branch	an expanded group; below it are groups of the second level, or blocks.
+ *	branch	an expanded group: below its row are the groups of the second
+ *		level, or, without one and in those groups, its blocks.
  *	leaf	a branch with blocks.
- *	run	consecutive rows of one kind in one branch; only runs are stored.
+ *	run	consecutive rows of one kind in one branch.  Only runs are stored,
+ *		so a million groups cost no more than three.
  *
- * A branch stays while its group is empty, and follows the group's names.
- * Each pass and page_groups_fill() fill it; ROW_OMITTED: rows are still to
- * come.
+ * A branch stays while its group is empty, and follows the group's names.  Each
+ * pass fills it, and so does page_groups_fill(); its row ROW_OMITTED says that
+ * rows are still to come.
  *
  * Example: the row at an offset
  *	if (page_groups_at(g, at, &row) && row.what == ROW_BLOCK)

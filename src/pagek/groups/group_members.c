@@ -1,6 +1,10 @@
 /*
- * A walk through the list, in portions, follows each pass: in a large list
- * these blocks are as old as the groups.  Those freed since are dimmed.
+ * Which blocks are in a group: those of the open group, and the first ones of
+ * expanded groups.
+ *
+ * Each pass is followed by a walk through the whole list, in portions, so in a
+ * large list these blocks are as old as the groups.  Those that were freed
+ * since are dimmed.
  */
 #include <errno.h>
 #include <stdlib.h>

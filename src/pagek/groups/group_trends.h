@@ -25,15 +25,16 @@ struct page_groups;
 struct page_trends;
 
 /*
- * Stores the points of a new moment.  Forgets all if the rows sum something
- * else: other groups, filter, drain, stream or skipped functions.  Without
- * memory there are none.
+ * Stores the points of this moment if it is a new one.  Forgets all points when
+ * the rows are sums of something else: another kind of groups, filter, drain,
+ * stream, or other functions to skip.  Without memory there are none.
  */
 void page_trends_note(struct page_groups *, const struct page *,
     const struct page_view *);
 /*
- * Copies out a group's points, oldest first, `now` last; returns their number.
- * 0 bytes in a moment without the group, no point before its first.
+ * Copies out the points of a group, oldest first, with `now` as the last one;
+ * returns their number.  It is 0 bytes in a moment without the group, but there
+ * is no point before its first.
  */
 size_t page_trends_get(const struct page_trends *, uint64_t key, uint64_t now,
     uint64_t out[PAGE_TREND_POINTS]);

@@ -13,7 +13,7 @@
 #define WALK_ROWS 256
 #define NAMES_AT_ONCE 4096	/* stacks that one picture looks up */
 
-/* A block costs a cache miss or two. */
+/* Units.  A block costs a cache miss or two. */
 #define BLOCK_UNITS 150
 #define CALLER_UNITS 200
 #define FRAMES_UNITS 1000	/* a caller that counts with each of its frames */

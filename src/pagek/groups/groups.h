@@ -13,9 +13,10 @@
  *
  * Vocabulary
  *	kind	what makes a group; 0: the rows are blocks.
- *	pass	walks the blocks (../blocks/list_walk.h), sums, names and ranks them.
- *		In a large list each picture does a portion, and shows the rows of
- *		the previous pass.  Passes take at most a tenth of the time.
+ *	pass	walks through the blocks (../blocks/list_walk.h), sums, names and ranks them.
+ *		In a large list it takes many pictures; each does a portion, and
+ *		until the end the rows are those of the previous pass.  At most a
+ *		tenth of the time goes into passes.
  *	ref	finds a group again after names have renamed or merged it.
  *	members	the blocks of the open group.
  *	branch	a group that is expanded in its place.
@@ -154,16 +155,16 @@ struct page_groups {
 };
 
 /*
- * A portion of the work; with PAGE_WHOLE all.  Kind 0 of page->group has sums
- * only.  -ENOMEM.
+ * Does a portion of what is due; with PAGE_WHOLE all of it.  The rows are those
+ * of page->group.kind; with kind 0 there are sums only.  -ENOMEM.
  */
 int page_groups_refresh(struct page *, const struct page_view *);
 bool page_groups_question_same(const struct page_groups_question *,
     const struct page_groups_question *);
 void page_groups_free(struct page_groups *);
 /*
- * The rows are groups of the wanted kind; does a portion if not, for a key
- * typed ahead.
+ * The rows are groups of the kind that is wanted.  Does a portion at once if
+ * they are not, for a key that was typed ahead.  False: not yet.
  */
 bool page_groups_at_hand(struct page *, const struct page_view *);
 /* Finds what is in groups that were just expanded.  -ENOMEM. */
@@ -258,17 +259,17 @@ int page_expand_all_groups(struct page *, const struct page_view *);
 /* --- the blocks of the open group (group_members.c) ------------------------- */
 
 /*
- * Finds the members again: begin, then next with so many blocks, until *over.
- * Until then the rows are the old ones, with `at_once` those found so far.
- * -ENOMEM.
+ * Finds the members again: begin, then next with at most so many blocks of the
+ * list, until *over.  The rows are those found before until then; with `at_once`
+ * they are what has been found so far.  -ENOMEM.
  */
 int page_members_begin(struct page *, const struct page_view *, bool at_once);
 int page_members_next(struct page *, const struct page_view *, size_t at_most,
     bool *over);
 void page_members_free(struct page_members *);
 /*
- * All members of now, for a file: free with page_collection_fini().  Needs an
- * open group and a list.  -ENOMEM.
+ * All members of this moment, for a file; the caller frees them with
+ * page_collection_fini().  Needs an open group and a list.  -ENOMEM.
  */
 int page_members_whole(struct page *, const struct page_view *,
     struct page_collection *);

@@ -4,9 +4,11 @@
  *
  * Vocabulary
  *	cycle	the 15 Hz cycle of the node's clock in which a block was allocated.
- *	siblings	blocks of one cycle, thread and call stack: what one request allocated,
- *		as the note's ACREQ, INTPTRS and AHDRMSG.  Neighbours by age.
- *	beside	blocks of the same cycle and thread with other call stacks.
+ *	siblings	blocks of the same cycle, thread and call stack: what one
+ *		request allocated, as the ACREQ, the INTPTRS and the AHDRMSG of
+ *		the note.  They are neighbours in the order of age.
+ *	beside	blocks of the same cycle and thread with other call stacks, such
+ *		as other lines of one function.
  *
  * A classic stream has neither threads nor callers: the cycle alone decides.
  * Keys are compared within one stream only.
@@ -48,8 +50,8 @@ enum page_siblings_step {
 };
 
 /*
- * Searches the block's neighbours by age, a portion a picture; begins again
- * for young ones.
+ * The search looks at the block's neighbours in the order of age, a portion with
+ * each picture.  It begins again after a while: young ones may still come.
  */
 struct page_siblings {
 	struct blk of;

@@ -3,15 +3,17 @@
  * paused picture, which can step back through them (pause.c).
  *
  * Vocabulary
- *	state	the list at one moment, one a second at first: the blocks that were
- *		freed before the next state.  Younger ones are told by their numbers.
- *	interval	seconds between two states.  It doubles when the freed blocks of two
- *		minutes would take more than PAGE_HISTORY_BYTES.
+ *	state	the list at one moment, one a second at first.  It keeps the
+ *		blocks that it had and that were freed before the next state.
+ *		Younger blocks are told by their sequence numbers.  A block that
+ *		is in no state costs nothing.
+ *	interval	seconds between two states.  It doubles when the freed
+ *		blocks of two minutes would take more than PAGE_HISTORY_BYTES.
  *	pause	a copy of all that the picture can show.
  *	step	from one state to the one before or after it.
  *
- * A snapshot, or frees forgotten before they were read (blklist_remember()),
- * begin a new history.
+ * A snapshot, and a list that has forgotten frees before they were read
+ * (blklist_remember()), begin a new history.
  *
  * Example
  *	page_history_update(page, v);			once a cycle
@@ -62,9 +64,10 @@ uint16_t page_copy_requester(const struct blklist *from, struct blklist *to,
 /* --- pause (pause.c) --------------------------------------------------- */
 
 /*
- * Copies all that the picture can show, of the first call's moment.  -EAGAIN:
- * call again with the next picture; -ESTALE: another list, the next call
- * begins anew; -ENOMEM: not paused.
+ * Copies all that the picture can show.  -EAGAIN: a large list takes several
+ * pictures, call again with the next one; the copy is of the first call's
+ * moment.  -ESTALE: the view has another list, the next call begins anew.
+ * -ENOMEM: not paused.
  */
 int page_pause(struct page *, const struct page_view *);
 /* Progress of the copy; 0 while nothing is being paused. */
@@ -72,14 +75,15 @@ unsigned page_pause_percent(const struct page *);
 /* Ends the pause, or the copying for it. */
 void page_resume(struct page *);
 /*
- * Asks for the picture one state before or after.  -ENOENT: none; -EINVAL: not
- * paused.
+ * Asks for the picture one state before or after the one asked for last.
+ * -ENOENT: there is none.  -EINVAL: the picture is not paused.
  */
 int page_step(struct page *, bool back);
 /*
- * Builds that picture for `budget_ns`. 0: it is shown, or none was asked for;
- * -EAGAIN: call again with the next picture; -EINVAL: not paused; -ENOMEM:
- * request dropped.
+ * Builds that picture for `budget_ns`; the old one is shown until it is whole.
+ * 0: it is shown, or none was asked for.  -EAGAIN: call again with the next
+ * picture.  -EINVAL: the picture is not paused.  -ENOMEM: the request is
+ * dropped.
  */
 int page_step_advance(struct page *, int64_t budget_ns);
 /* Progress of the picture asked for; false: none is. */

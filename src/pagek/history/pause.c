@@ -1,7 +1,10 @@
 /*
- * The copy is a block list as large as the original.  It is of the first
- * portion's moment: younger blocks are told by their numbers, blocks freed
- * meanwhile by the list's last removals.
+ * The copy is a block list as large as the original, until the pause ends.
+ *
+ * A large list changes while it is copied, a portion a picture.  The copy is of
+ * the first portion's moment all the same: younger blocks are left out by their
+ * sequence numbers, and blocks that were freed before they were copied are
+ * among the list's last removals.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -65,9 +68,10 @@ struct name_cache {
 };
 
 /*
- * The way through the states.  Each state's list is built in portions beside
- * the one shown: up to three exist, as large as the paused one.  Blocks freed
- * since are sorted in at the end.
+ * The way through the states, while the history does not change.  The list of
+ * a state is built in portions beside the one shown: up to three exist, each
+ * as large as the paused one.  It has the paused list's blocks of that time, by
+ * age, then the blocks freed since, which are sorted in at the end.
  */
 struct steps {
 	struct page_history *history;	/* borrowed, and so is: */
@@ -249,7 +253,7 @@ find_name(const struct name_cache *c, enum name_kind kind, uint64_t key)
 	return name != NULL ? name->copy : NULL;
 }
 
-/* Takes over the copy. */
+/* Takes over the copy.  Without memory the view is asked each time. */
 static void
 add_name(struct name_cache *c, enum name_kind kind, uint64_t key, void *copy)
 {

@@ -1,5 +1,5 @@
 /*
- * job: shared by jobs.c and its sources.  A source begins once, then goes on
+ * job: what jobs.c and its sources share.  A source begins once, and then goes on
  * until all rows are written.
  */
 #ifndef PAGEK_JOB_H

@@ -1,4 +1,4 @@
-/* Short work is done in jobs_tick(), long work in libuv's threads. */
+/* Short work of a job is done in jobs_tick(), long work in libuv's threads. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -393,8 +393,8 @@ send_rows(struct job *j)
 }
 
 /*
- * The node has taken no bytes for ANSWER_MS.  Each look counts LOOK_MS at
- * most: a stop of the page does not count.
+ * The node has taken no bytes for ANSWER_MS.  Each look counts LOOK_MS at most,
+ * so that a stop of the page itself does not count.
  */
 static bool
 is_silent(struct job *j)

@@ -2,9 +2,11 @@
  * jobs: rows written to a file, a node or a pager while the page goes on.
  *
  * Vocabulary
- *	job	a source and a sink.  At most one job for each kind of source.
- *	source	makes the rows: portions in each cycle, long parts in a thread (job.h).
- *	sink	a folder, a node, or a pager.  The file has no name until it is whole.
+ *	job	a source and a sink.  At most one of each kind of source runs.
+ *	source	makes the rows, a portion in each cycle and the long parts in a
+ *		thread (job.h).
+ *	sink	takes the file of rows: a folder, a node, or a pager.  The file
+ *		has no name until all rows are written.
  *
  *	jobs.c		a job from its start to its sink
  *	listing_job.c	the whole list as text
@@ -62,8 +64,8 @@ void jobs_start_export(struct jobs *, const char *path, jobs_begin_export,
     void *arg);
 
 /*
- * Opens the file at the line (0: none) in the editor of VISUAL or EDITOR,
- * without a shell.
+ * Opens the file at the line (0: none) in the editor that VISUAL or EDITOR
+ * names.  No shell is used.
  */
 void jobs_start_editor(struct jobs *, const char *path, unsigned line);
 /* Likewise in the pager that PAGER names, else less or more. */

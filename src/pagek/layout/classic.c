@@ -1,6 +1,7 @@
 /*
- * 33 columns, as in the 2004 note.  Wider, the whole 64-bit address and the
- * function.
+ * Page K as the 2004 note prints it, 33 columns wide.  A wider terminal shows
+ * the whole address of a 64-bit target, and after the row the function that
+ * requested the block; classic streams have neither.
  */
 #include <string.h>
 

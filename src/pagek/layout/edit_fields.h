@@ -2,9 +2,10 @@
  * edit_fields: NODE<>, *L<> and OFFS=, the parts of line 2 that can be edited.
  *
  * Vocabulary
- *	cursor	is in one field or in none; Tab moves it, "*" stands before it.
- *	editing	from Enter to Enter or Esc, keys are those of a line (typed_line.h);
- *		a first character replaces all.
+ *	cursor	is in one field or in none; Tab moves it.  "*" stands before its
+ *		field, or before L, as the note prints it.
+ *	editing	from Enter to Enter or Esc all keys are those of a line
+ *		(typed_line.h).  A character as the first key replaces all.
  *
  * Example
  *	page_fields_next(page);				Tab

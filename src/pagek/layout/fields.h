@@ -1,19 +1,21 @@
 /*
- * fields: values of blocks, groups and targets in every format, and how rows
- * show them.
+ * fields: what blocks, groups of blocks and targets have, in every format, and
+ * how blocks and groups look in a row.
  *
  * Vocabulary
  *	sum	a group, a function among its callers, or one block alone.
  *	weighed	a sum and its share of all.
- *	form	the columns that a sum's row may have, and the sort key.
+ *	form	which columns a row of a sum can have on a screen, and by what
+ *		the rows are sorted.
  *	listed	a target in the node's table: a row of pagek targets.
  *	watched	a target at one time: a row of pagek watch.
  *	measured	a target at one time, for a monitoring system.
  *	counters	an array of WIRE_STATS_COUNT numbers.
  *
- * A block's function and a sum's name take the columns that the numbers leave.
- * With a sample, figures are estimates, in columns one wider for the mark.
- * Functions that draw write the line that picture_line() has begun.
+ * On a screen the function of a block, and the name of a sum, take the columns
+ * that the numbers leave.  With a sample the figures of a sum are estimates, in
+ * columns that are one wider, for the mark.  Functions that draw write the line
+ * that picture_line() has begun.
  *
  * Example
  *	page_sum_heading("FUNCTION", v, &form, pic);
@@ -176,7 +178,10 @@ struct page_target_row {
 
 extern const struct field_table page_target_fields;
 
-/* A target of the node at that socket; borrows both; no remarks and no tree. */
+/*
+ * A listed one, of the node at that socket; borrows both, and has neither
+ * remarks nor a tree.
+ */
 void page_target_listed(const struct nodes_target *, const char *node,
     struct page_target_row *);
 

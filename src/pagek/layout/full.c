@@ -270,7 +270,7 @@ put_block(const struct page *page, const struct page_view *v,
 	put_birth(page, v, b, pic);
 }
 
-/* The full name, which may be longer than its column. */
+/* The name in full, which may be longer than its column. */
 static void
 put_group(const struct page *page, struct page_picture *pic)
 {

@@ -2,11 +2,13 @@
  * layout: pictures of page K, made of its rows.
  *
  * Vocabulary
- *	layout	a struct page_layout_ops: classic (33 columns), wide (from 80) or
- *		full (from 120).  It writes the line that picture_line() has begun.
+ *	layout	a struct page_layout_ops: classic (33 columns), wide (from 80
+ *		on) or full (from 120 on).  Its functions write the line that
+ *		picture_line() has begun.
  *	state	the word of line 1, and the sentences below it.
  *	notice	a sentence above the rows that the reader has to know.
- *	sample	of a trend: bytes held at the end of a second, events within it.
+ *	sample	of a trend: bytes held at the end of one second, and the
+ *		requests and frees within it.
  *	point	the mean of TREND_FOLD samples.
  *
  * Files
@@ -38,13 +40,16 @@
 void page_init(struct page *, const struct page_opts *);
 void page_fini(struct page *);
 
-/* The picture of the session; rows 0: as many as there are blocks.  -ENOMEM. */
+/*
+ * The picture of what the session looks at now; rows 0: as many as there are
+ * blocks, for text output.  -ENOMEM.
+ */
 int page_compose(struct page *, struct nodes_session *, int cols, int rows,
     struct page_picture *);
 
 /*
- * For nodes_session_open(), with the page as argument: paint when a cycle's
- * replies are in.
+ * For nodes_session_open(), with the page as its argument: the next paint comes
+ * when the replies of a cycle are in, not one cycle later.
  */
 void page_news(void *page);
 
@@ -145,8 +150,8 @@ void page_exit_text(int32_t status, char out[PAGE_EXIT_TEXT]);
 
 #define PAGE_LOST_TEXT 320
 /*
- * "lost: 12 ring full.  INCOMPLETE since 12:00:05: blocks listed may be
- * freed", even if a snapshot makes them good.
+ * "lost: 12 ring full.  INCOMPLETE since 12:00:05: blocks listed may be freed";
+ * records have been lost, even if a snapshot makes them good.
  */
 void page_lost_text(const struct page *, const struct nodes_look *,
     char out[PAGE_LOST_TEXT]);
@@ -183,11 +188,14 @@ enum page_trend_of {
 	TRENDS			/* one more than the last */
 };
 
-/* Once a picture; a paused one keeps its trend.  Without memory there are none. */
+/*
+ * Once for each picture.  While it is paused, samples are taken and the trend
+ * shown stays.  Without memory there are no trends.
+ */
 void page_trend_sample(struct page *, const struct page_view *);
 /*
- * The points shown, oldest first; their number.  Cut at the same seconds each
- * time; NULL has none.
+ * The points shown, oldest first; returns how many.  They are cut at the same
+ * seconds each time, so that only the newest changes.  NULL has none.
  */
 size_t page_trend_points(const struct page_trend *, enum page_trend_of,
     uint64_t out[TREND_POINTS]);

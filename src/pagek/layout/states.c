@@ -1,6 +1,8 @@
 /*
- * An empty list and a lost link must never look alike.  Records lost before
- * the node's list make it INCOMPLETE to the end of the stream.
+ * The state of the stream, in a word for line 1 and in sentences below it.
+ *
+ * An empty list and a lost link must never look alike.  Records that were lost
+ * before the node's list make it INCOMPLETE to the end of the stream.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -243,7 +245,10 @@ append_notice(struct page_state *st, const char *sentence)
 		    len > 0 ? ".  " : "", sentence);
 }
 
-/* A lower bound: after damage or a keeper's end, nobody has counted all of them. */
+/*
+ * The number is a lower bound: after damage or the end of a keeper, and of a
+ * damaged device before this session, nobody has counted all of them.
+ */
 static bool
 is_bound(const struct nodes_look *look, unsigned cause)
 {
@@ -253,8 +258,8 @@ is_bound(const struct nodes_look *look, unsigned cause)
 }
 
 /*
- * A block that a target cannot remember as sampled has no allocation and no
- * free.  Any other lost record may have been a free.
+ * A block that a target cannot remember as sampled has neither its allocation
+ * nor its free logged.  Any other lost record may have been a free.
  */
 const char *
 page_lost_means(const struct nodes_look *look)

@@ -1,4 +1,4 @@
-/* The keeper also counts requests that are undone before listing. */
+/* The last minute.  The keeper also counts requests undone before listing. */
 #include <stdlib.h>
 
 #include "layout.h"

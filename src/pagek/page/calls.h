@@ -12,7 +12,7 @@
  *		while (page_calls_next(&calls, &call))
  *			page_call_function(&call, name, sizeof name);
  *
- * Texts are outside text; a call borrows from the view until the next news.
+ * All texts are outside text.  A call borrows from the view until the next news.
  */
 #ifndef PAGEK_CALLS_H
 #define PAGEK_CALLS_H
@@ -67,8 +67,8 @@ enum wire_type_from page_calls_type(const struct page_view *, uint64_t caller,
     char *out, size_t cap);
 
 /*
- * "function file:line" in `width` columns: drops parameters, the name's end,
- * the place.
+ * Writes "function  file:line" in `width` columns.  If it is too long, drops the
+ * parameters, then cuts the name, then drops the place.
  */
 void page_put_name(const char *function, const char *where, int width,
     struct page_picture *);

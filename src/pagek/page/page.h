@@ -3,11 +3,15 @@
  * key.
  *
  * Vocabulary
- *	page	a letter: K, memory blocks; over it G, nodes, and H, differences.
- *	layout	classic (the note's 33 columns) or wide (from 80 columns on).
+ *	page	what a person looks at: K, memory blocks; over it G, the nodes of
+ *		the table, and H, the difference to the mark.
+ *	layout	classic (the note's 33 columns) or wide (from 80 columns on; more
+ *		from 120 on).
  *	groups	blocks summed by what they have in common: rows instead of blocks.
- *	picture	the lines of a page, made without curses: the same on a screen and in text.
- *	mark	the meaning of a run of columns (new, lost, cursor); the screen gives it an attribute.
+ *	picture	the text of a page, line by line, made without curses: screen,
+ *		--once, -b and the tests show the same one.
+ *	mark	of a run of columns: its meaning (new, lost, cursor).  The screen
+ *		gives it an attribute.
  *	OFFS	offset of the first row shown, in the current order.
  *
  * Files
@@ -261,8 +265,8 @@ page_is_on_screen(const struct page *page)
 void page_row_heading(const struct page *, char *out, size_t cap);
 
 /*
- * The requester's name, or the type's, or "?"; outside text, valid until the
- * next apply.
+ * Column DESCR: the requester's name, or the name of the block's type, or "?".
+ * Outside text, borrowed until the next apply.
  */
 const char *page_descr(const struct nodes_look *, const struct blk *);
 

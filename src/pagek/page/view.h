@@ -1,6 +1,10 @@
 /*
- * view: the source of a picture: a session, a paused copy, or a block list of
- * a test.
+ * view: what a picture is made from.
+ *
+ * Pages read a session through this struct: the look, the list's counters, and
+ * functions for stacks, words and names.  page_view_live() fills it from a
+ * session, page_view_paused() from the copy of a paused picture, and tests from
+ * a block list of their own.
  *
  * Example: a picture of a list without a session
  *	page_view_init(&v, &look);
@@ -85,8 +89,8 @@ void page_cell_age(char out[8], uint64_t seconds);
 void page_cell_date(int64_t wall_ms, bool utc, char out[PAGE_DATE_TEXT]);
 #define PAGE_CLOCK_TEXT 16
 /*
- * Time of allocation by the node's clock, 12 columns: "15:04:09.200", "11-17
- * 15:04", "".
+ * When it was allocated, on the node's clock, in 12 columns: "15:04:09.200",
+ * after a day "11-17 15:04"; "" if no clock is known.
  */
 void page_cell_allocated(const struct page_view *, const struct blk *,
     char out[PAGE_CLOCK_TEXT]);
@@ -105,9 +109,9 @@ bool page_touch(const struct page_view *, const struct blk *,
     struct refcnt_touch *);
 #define PAGE_TOUCH_COLS 16
 /*
- * "12s 1,204 =": time since the last reference ('>': none since counting
- * began) and the count of its pages ('=': fills them, "/36": 36 share them,
- * '~': may be another's).  "" if not counted.
+ * "12s 1,204 =": time since the last reference, '>' if there was none since counting
+ * began, and the count of its pages: '=' if it fills them, "/36" if 36 blocks share
+ * them, '~' if they may be of other pages.  "" if they are not counted.
  */
 void page_cell_touch(const struct page_view *, const struct blk *,
     char out[PAGE_TOUCH_COLS + 1]);
@@ -120,7 +124,10 @@ void page_refreeze(struct page *);
 /* One picture a second, for a slow link: it omits what only helps the eye. */
 bool page_paints_little(const struct page *);
 
-/* One row of `pagek list`, cut to cap bytes with the NUL; sizes exact, names whole. */
+/*
+ * One row of `pagek list`, cut to cap bytes with the NUL.  Sizes are exact, names
+ * are not cut; a classic layout has the note's row.
+ */
 void page_row_text_view(const struct page *, const struct page_view *,
     const struct blk *, char *out, size_t cap);
 
@@ -161,7 +168,9 @@ void page_node_text(const struct nodes_look *, char out[PAGE_NODE_TEXT]);
 /* "acqd[4711]", or ""; outside text. */
 void page_target_text(const struct nodes_look *, char out[PAGE_TARGET_TEXT]);
 
-/* "2026-11-20 15:04:22"; zone: with " UTC", unless the clock is classic. */
+/*
+ * "2026-11-20 15:04:22"; zone: with " UTC", unless the clock is a classic one.
+ */
 void page_date_full(const struct page *, const struct page_view *, bool zone,
     char out[40]);
 /* The node's date in the note's line 1: "07/13/04 1330". */

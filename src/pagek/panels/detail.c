@@ -1,4 +1,4 @@
-/* When the block is freed, it shows what was known. */
+/* A block's detail.  When the block is freed, it shows what was known. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

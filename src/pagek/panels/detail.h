@@ -1,13 +1,14 @@
 /*
- * detail: one block (detail.c), and the callers and callees of a function
- * (callers.c).
+ * detail: all that is known of one block (detail.c), and the callers and
+ * callees of a function (callers.c).
  *
  * Vocabulary
  *	call	a line of the block's stack (calls.h).
- *	sibling	a block born with this one.  The cursor is on a call or a sibling.
+ *	sibling	a block that was born with this one.  The cursor is on a call, or
+ *		below the calls on a sibling.
  *	history	the blocks that were seen at its address.
  *	callers	functions that call a function, with the sums of the blocks
- *		requested through both; callees: functions that it calls.
+ *		requested through both; callees are those that it calls.
  *
  * Example
  *	page_detail_open(&d, v, &blk);
@@ -80,8 +81,8 @@ bool page_detail_call(const struct page_detail *, const struct page_view *,
 /* The block under the cursor; false: there is none. */
 bool page_detail_block(const struct page_detail *, struct blk *);
 /*
- * The next block of the layer behind it or before it; false: none, or not all
- * are here.
+ * The next block of the same layer in memory, behind it or before it; false:
+ * there is none, or the list does not have all blocks.
  */
 bool page_detail_neighbour(const struct page_detail *,
     const struct page_view *, bool behind, struct blk *);

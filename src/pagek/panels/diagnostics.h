@@ -3,13 +3,17 @@
  * session, list, keeper and node, with the times of their last changes.
  *
  * Vocabulary
- *	cycle	the loop's work from one tick to the next: session, picture, link,
- *		terminal, kernel; time in which the processor was taken away counts.
+ *	cycle	what the page's loop does from one tick to the next without
+ *		waiting: session, picture, link, terminal, kernel.  Time in
+ *		which the processor had other work is part of it.
  *	session	the session's work on the replies of a cycle.
- *	picture	composing and painting; cycles that paint nothing are not counted.
- *	cost	a histogram of times, to a sixteenth of the value, and the worst.
+ *	picture	composing and painting all pictures of a cycle.  Cycles that
+ *		paint nothing are not counted.
+ *	cost	how many cycles took how long, to a sixteenth of the value, and
+ *		the exact worst.
  *	number	a field of one of the tables; "-" if it is not known.
- *	gauge	a number that moves all the time: its changes say nothing.
+ *	gauge	a number that moves all the time, so that its changes say
+ *		nothing.
  *	moved	when a number was last seen to change.
  *
  * Example

@@ -391,8 +391,8 @@ sum_text(const struct page_view *v, double blocks, double bytes,
 }
 
 /*
- * "1,496 KiB/2,543" at the mark; with a filter ">=" if blocks were freed
- * before it judged them, "?" if it judged none.
+ * Blocks at the mark: "1,496 KiB/2,543".  With a filter ">=" if some were freed
+ * before it could judge them, and "?" if it judged none.
  */
 static void
 was_text(const struct page *page, const struct page_view *v,
@@ -699,7 +699,7 @@ compose(struct page_diff *d, struct page *page, const struct page_view *v,
 		put_bar(d, rows, pic);
 }
 
-/* NULL: there is no mark. */
+/* Tells the comparison which rows are wanted.  NULL: there is no mark (any more). */
 static struct difference *
 request_rows(struct page_diff *d, struct page *page, const struct page_view *v)
 {

@@ -1,6 +1,6 @@
 /*
- * difference_page: page H as text; its rows are groups or blocks, with a
- * cursor.
+ * difference_page: page H, the difference to the mark, as text.  Its rows are
+ * groups or blocks; a cursor moves among them.
  *
  * Example
  *	page_diff_compose(&diff, page, v, 80, 24, &pic);

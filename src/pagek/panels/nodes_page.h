@@ -1,6 +1,6 @@
 /*
- * nodes_page: page G as text; the caller surveys the nodes.  node_fields.c has
- * their fields.
+ * nodes_page: page G, the nodes of the table, as text, and the fields of a node
+ * in every format (node_fields.c).  The caller surveys the nodes.
  *
  * Vocabulary
  *	row	a node as the survey has it (nodes.h).

@@ -111,8 +111,8 @@ put_state(const struct row *row, int width, struct page_picture *pic)
 }
 
 /*
- * The lowest ranks get room first.  A tree's column is shown if any target has
- * others below it.
+ * From left to right.  The lowest ranks get room first, the name the rest too.
+ * A column of a tree is shown where any target has others below it.
  */
 static const struct column {
 	const char *title;

@@ -1,9 +1,10 @@
 /*
- * field_table: the fields of one type of row.
+ * field_table: the fields of one type of row.  JSON, NDJSON, CSV, metrics, columns
+ * of text and panels of counters are made from the table.
  *
  * Vocabulary
  *	row	any struct.
- *	field	a value of a row; the table has the order of CSV.
+ *	field	a value of a row; the table is in the order of CSV.
  *	subset	a bit for each type of row, if several types share a table.
  *	column	a field in text; metric: in a monitoring system.
  *
@@ -157,8 +158,8 @@ bool field_value(const struct field *, const void *row, struct field_value *);
 #define FIELD_VIA(type, member) (offsetof(struct type, member) + 1)
 
 /*
- * Define for rows `r`: a getter of a value, a getter of a text ("" is
- * unknown), a cell.
+ * Define functions for rows `r` of a struct: a getter of a value with its member
+ * and condition, a getter of a text (NULL and "" are unknown), and a printed cell.
  */
 #define FIELD_GET(name, type, member, value, known) \
 	static bool \
@@ -199,8 +200,8 @@ bool field_value(const struct field *, const void *row, struct field_value *);
 	}
 
 /*
- * Getters of members at that offset; unknown: numbers and times that are 0,
- * texts that are "".
+ * Getters of members at that offset: numbers, a bool, numbers and times that are
+ * unknown if 0, texts that are unknown if NULL or "".
  */
 bool field_u64(const void *row, size_t at, struct field_value *);
 bool field_u32(const void *row, size_t at, struct field_value *);
@@ -221,7 +222,10 @@ bool field_row(const void *row, size_t at, struct field_value *);
 void field_text(enum field_kind, const struct field_value *,
     char out[FIELD_TEXT_MAX]);
 
-/* Calls leaf() for each value of the row in CSV; row NULL: all values are unknown. */
+/*
+ * Calls leaf() for each value of the row in CSV, nested rows in place; row NULL:
+ * all values are unknown.
+ */
 typedef void (*field_leaf)(void *arg, const struct field *, const char *name,
     const void *row);
 void field_walk(const struct field_table *, unsigned subset, const void *row,
@@ -244,8 +248,9 @@ void field_cell(const struct field *, const void *row, char out[FIELD_CELL]);
 bool field_has_column(const struct field *, unsigned subset);
 
 /*
- * Copies the key of the list's next name, unknown names as they are; NULL at
- * the end.
+ * Copies the key of the next name of a list, whose names are separated by
+ * commas; an unknown name is copied unchanged.  Returns the rest, NULL at the
+ * end.
  */
 const char *field_next(const struct field_table *, const char *list,
     char key[FIELD_NAME]);

@@ -77,7 +77,10 @@ int page_key_one(int code);
 #define PAGE_SEQUENCE_MAX 24
 /* True if these bytes, after Esc, are the beginning of a key's sequence. */
 bool page_key_goes_on(const char *bytes, size_t n);
-/* The key that sends Esc and these bytes; PAGE_KEY_OTHER: none. */
+/*
+ * The key that sends Esc and these bytes on common terminals; PAGE_KEY_OTHER:
+ * none.
+ */
 int page_key_sequence(const char *bytes);
 
 #define PAGE_ACTION_WORD 24

@@ -1,6 +1,7 @@
 /*
- * Lines are in chunks that never move, for reuse.  A column takes at most four
- * bytes.
+ * Texts are stored in chunks that never move, so a line can be borrowed while the
+ * next is written; the chunks are reused by the next picture.  A column takes at
+ * most four bytes, because characters of width 0 are replaced.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -226,7 +227,10 @@ ascii_run(const char *text, size_t len)
 	return n;
 }
 
-/* Adds at most `width` columns of safe text; returns the columns added. */
+/*
+ * Adds at most `width` columns of safe text; returns the columns added.
+ * Characters of width 0 become '?'.
+ */
 static int
 add_text(struct page_picture *pic, const char *text, size_t len, int width)
 {
@@ -277,8 +281,8 @@ is_in_number(const char *text, size_t len, size_t blank)
 }
 
 /*
- * Bytes that fit a line, broken at a blank; near its end at two, which
- * separate parts.
+ * Bytes of safe text that fit a line of `cols`, broken at a blank; near the end
+ * of the line at two, which are between parts, as in "0 freed   view: all".
  */
 static size_t
 line_bytes(const char *text, size_t len, int cols)
@@ -321,7 +325,7 @@ go_on_below(struct page_picture *pic)
 	pic->store->fold = at;
 }
 
-/* As add_text() in several lines; breaks a word that fills a line. */
+/* As add_text() in several lines.  A word is broken if it fills a line. */
 static void
 add_folded(struct page_picture *pic, const char *text, size_t len)
 {

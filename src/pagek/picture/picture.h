@@ -2,7 +2,8 @@
  * picture: lines of text that fit the screen, made without curses.
  *
  * Vocabulary
- *	picture	lines clipped at the width; columns are those of wcwidth(3).
+ *	picture	lines, written top to bottom, each from left to right, clipped at
+ *		the picture's width.  Columns are those of wcwidth(3).
  *	mark	the meaning of a run of columns: new, lost, cursor.
  *	style	what a mark looks like on a terminal.
  *	spark	numbers as points whose height shows the value, the newest last.
@@ -104,7 +105,10 @@ int picture_end(struct page_picture *);
 bool picture_failed(const struct page_picture *);
 
 void picture_line(struct page_picture *);
-/* Text continues on the next line at that column, broken at blanks. */
+/*
+ * Text that does not fit this line continues on the next one at that column: our
+ * own words broken at blanks, outside text in one piece if it fits.
+ */
 void picture_fold(struct page_picture *, int at);
 /* Removes the last line. */
 void picture_unline(struct page_picture *);
@@ -190,16 +194,16 @@ void page_overlay_title(const char *keys, struct page_picture *);
 void page_overlay_bar(const char *keys, int rows, struct page_picture *);
 
 /*
- * Made of eighth blocks, or of " .:-=+*#" in ASCII and on consoles without
- * them.
+ * Made of eighth blocks, or of " .:-=+*#" in ASCII and on consoles whose fonts
+ * lack blocks.  The number stands beside them.
  *
  *	picture_spark(pic, trend, 12, 0, 12);	" ▁▁▂▂▃▃▄▅▅▆▆▇"
  *	picture_bar(pic, 0.37, 12);		"████▍       "
  */
 
 /*
- * The last `width` of n points, oldest first, right-aligned. max: value of a
- * full block; 0: the greatest.
+ * The last `width` of n points, oldest first, right-aligned.  max: the value of a
+ * full block; 0: the greatest value shown.  Values above 0 are always visible.
  */
 void picture_spark(struct page_picture *, const uint64_t *v, size_t n,
     uint64_t max, int width);

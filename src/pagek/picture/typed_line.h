@@ -2,7 +2,8 @@
  * typed_line: a line of text that the user types, and its editing keys.
  *
  * Vocabulary
- *	cursor	before the character at byte `at`; never between it and its combining marks.
+ *	cursor	stands before the character at byte `at`, or behind the last;
+ *		never inside a character or between it and its combining marks.
  *	word	characters up to a blank, for ^W.
  *	words	candidates of a completion.
  *
@@ -35,8 +36,8 @@ enum line_did {
 enum line_did line_key(struct typed_line *, int code);
 
 /*
- * The first byte to show in `cols` columns so that the cursor is visible.
- * ascii: as picture_text().
+ * The first byte to show in `cols` columns, so that the cursor and some of the
+ * text behind it are visible.  ascii: as picture_text() writes it.
  */
 size_t line_shown(const struct typed_line *, int cols, bool ascii);
 /* Columns from that byte to the cursor. */
@@ -55,8 +56,9 @@ void line_words_add(struct line_words *, const char *word);
 void line_words_fini(struct line_words *);
 
 /*
- * Inserts the common prefix of all words; a single word gets a blank, unless
- * it ends with '/' or '='.  Lists several in `out`, paths by their last part.
+ * Inserts what all words have in common.  A single word gets a blank, unless it
+ * ends with '/' or '='.  Several words are listed in `out`, paths by their last
+ * part.
  */
 void line_complete(struct typed_line *, struct line_words *, char *out, size_t cap);
 

@@ -1,6 +1,9 @@
 /*
- * The cursor is on a block or group, not on a row: OFFS moves along when rows
- * before it come or go.  When it is gone, the cursor takes the row's next one.
+ * OFFS and the cursor.
+ *
+ * The cursor is on a block or a group, not on a row: when rows before it come
+ * or go, OFFS moves along, so its line on the screen stays the same.  When the
+ * block or group is gone, the cursor takes what is in that row now.
  */
 #include "../blocks/drain.h"
 #include "frozen_order.h"

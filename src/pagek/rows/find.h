@@ -2,10 +2,12 @@
  * find: moves the cursor to the next row that matches; no row is hidden.
  *
  * Vocabulary
- *	search	looks at rows from the cursor on, once round the end, until one
- *		matches.  In a large list that takes many steps.
- *	text	an expression (filter.h).  A text without operators, or that may be an
- *		address, is searched for literally; in groups it is a part of the name.
+ *	search	looks at rows from the cursor on, forward or back, once round the
+ *		end, until one matches.  In a large list that takes many steps;
+ *		after each it continues behind the last row that is still there.
+ *	text	an expression (filter.h).  A text that is none, but has no operator
+ *		either, is searched for literally; so are digits that may be an
+ *		address.  In groups it is a part of the name, in either case.
  *
  * Example
  *	r = page_find_begin(page, v, "size>=1k", false, &e);
@@ -26,8 +28,9 @@ enum page_find_state {
 };
 
 /*
- * Begins a search; text NULL: the last one.  -EINVAL with the error: the last
- * text stays; -ENOENT: no last text, or none for blocks; -ENOMEM.
+ * Begins a search; text NULL: for the last text.  -EINVAL with the error filled:
+ * the text is wrong, and the last one stays; -ENOENT: there is no last text, or
+ * it is none for blocks; -ENOMEM.
  */
 int page_find_begin(struct page *, const struct page_view *, const char *text,
     bool back, struct filter_error *);

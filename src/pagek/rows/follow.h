@@ -2,9 +2,10 @@
  * follow: the cursor stays with one block or group, even in another order,
  * with other groups or another filter.
  *
- * A followed block is found again after each change, among groups in its
- * group.  A key that moves the cursor ends it, and so does the free of the
- * block, with a message.
+ * By itself the cursor stays on its block only while rows come and go.  A
+ * followed block is found again after each such change: among groups the cursor
+ * is on the group that holds it, and in that group on the block.  A key that
+ * moves the cursor ends it, and so does the free of the block, with a message.
  *
  * Example
  *	page_follow_toggle(page, v);		F
@@ -20,7 +21,7 @@
 struct page_follow;
 
 /*
- * Follows what the cursor is on (1), or ends it (0).  -ENOENT: it is on
+ * Follows what the cursor is on (1), or ends it (0).  -ENOENT: the cursor is on
  * nothing; -ENOMEM.
  */
 int page_follow_toggle(struct page *, const struct page_view *);

@@ -2,10 +2,12 @@
  * freed_rows: a row whose block was just freed stays for a second, dimmed, and
  * says so in the place of its age.
  *
- * A block was freed when the picture before showed it, its neighbours are
- * still shown, and the list lacks it.  Freed rows take a quarter of the window
- * at most, never hide the cursor, and have no offset.  There are none in a
- * frozen order, a choice, with free blocks, or with one picture a second.
+ * A block was freed when the picture before showed it, its neighbours are still
+ * shown, and it is no longer in the list.  Freed rows take a quarter of the
+ * window at most, never push the cursor out of sight, and have no offset: OFFS
+ * and cursor count the list alone.  There are none in a frozen order, a choice,
+ * or with free blocks, which show freed blocks themselves; nor with one picture
+ * a second, for slow links.
  *
  * Example
  *	n = page_freed_rows_merge(page, v, count, room, &shown);
@@ -27,8 +29,9 @@ struct page_shown_row {
 };
 
 /*
- * The `count` rows from OFFS on merged with freed ones, at most `room`;
- * borrowed until the next call. 0: the caller shows its rows alone.
+ * The `count` rows from OFFS on merged with freed ones, `room` rows at most;
+ * borrowed until the next call.  0: there can be no freed rows, or no memory,
+ * and the caller shows its rows alone.
  */
 size_t page_freed_rows_merge(struct page *, const struct page_view *,
     size_t count, size_t room, const struct page_shown_row **);

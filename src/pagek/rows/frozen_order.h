@@ -2,15 +2,17 @@
  * frozen_order: rows keep their places while their values change.
  *
  * Vocabulary
- *	frozen	each row keeps its place: freed blocks dimmed, new ones not shown.
+ *	frozen	each row keeps its place: a block that is freed keeps its row,
+ *		dimmed, and new blocks get none.
  *	held	frozen by `z` until the next `z`.  A key that moves the cursor
  *		freezes the order for PAGE_FREEZE_MS.
- *	band	the frozen rows around the window, PAGE_FROZEN_ROWS at most.
- *		Scrolling extends it; a jump beyond it freezes the order of now.
+ *	band	the frozen rows: those around the window, PAGE_FROZEN_ROWS at
+ *		most.  Scrolling extends it; a jump beyond it freezes the order
+ *		of that moment.
  *
- * The band holds identities of blocks; each picture looks their values up.
- * Any rows that are blocks can be frozen; groups freeze their own order
- * (page_groups_are_frozen()).  A paused picture keeps the band.
+ * The band holds the identities of blocks; each picture looks their values up.
+ * It works on any rows that are blocks (page_rows_ops()).  Groups freeze their
+ * own order (page_groups_are_frozen()).  A paused picture keeps the band.
  *
  * Example
  *	page_freeze_briefly(page, v);	a cursor key, before the cursor moves
@@ -45,8 +47,8 @@ bool page_freeze_wants_all(const struct page *);
 bool page_row_is_freed(const struct page *, const struct page_view *,
     const struct blk *);
 /*
- * "order: frozen 4s +312 new"; form 0 is the longest, 3 the shortest ("z").
- * False, and "": none.
+ * "order: frozen 4s  +312 new"; form 0 is the longest, 3 the shortest ("z").
+ * False, and "": nothing is frozen, or there is no such form.
  */
 bool page_freeze_text(const struct page *, const struct page_view *, int form,
     char *out, size_t cap);

@@ -112,15 +112,15 @@ void stress_percent_text(double share, char out[STRESS_TEXT]);
 bool stress_watch_ratio(const struct stress_sample *);
 extern const char stress_watch_words[];	/* that in words */
 /*
- * The next reason why a period's counts are too low; *at begins with 0.
- * False: no more.
+ * The next reason why the counts of a period are too low; *at begins with 0.  False:
+ * there are no more.
  */
 bool stress_doubt(const struct page_stress_spent *, size_t *at, char out[STRESS_TEXT]);
 /* "failed: 2 that could wait, of at most 8 pages; 75 ..."; "": none, or not known. */
 void stress_failures_text(const struct stress_sample *, char *out, size_t cap);
 /*
- * "CHARGE /GROUP 3 at the limit, 1 ...": a control group, for no level shows
- * its limit; "": not known.  Outside text. *any: it has counted.
+ * "CHARGE /GROUP  3 at the limit, 1 ..." of a control group, for no level shows its
+ * limit; "": not known.  group "": not known; outside text.  *any: it has counted.
  */
 void stress_charge_text(const struct stress_sample *, const char *group, bool ascii,
     char *out, size_t cap, bool *any);

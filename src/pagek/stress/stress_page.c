@@ -247,8 +247,8 @@ seconds_text(char out[8], int64_t seconds)
 }
 
 /*
- * " window 60s", " window 12s of 60s": as long as its samples are apart; "":
- * no room.
+ * "  window 60s", "  window 12s of 60s", "  window 5m08s": a window is as long as its
+ * samples are apart.  "": there is no room for it.
  */
 static void
 window_text(const struct table *p, int room, char out[32])

@@ -1,7 +1,11 @@
 /*
- * Callbacks change state and set `dirty`; before_sleep() paints if that is
- * due, after a key always.  Cycle n is due at start + n / NODES_HZ seconds,
- * set anew each time, so rounding does not add up.
+ * The event loop of the page.  The terminal, signals, the timer of cycles and the
+ * link wake it.  Callbacks change state and set `dirty`; before_sleep() paints if
+ * the state is dirty and a paint is due.  After a key a paint is always due.
+ *
+ * Cycle n is due at start + n / NODES_HZ seconds.  The timer is set again for
+ * each cycle, so that rounding to milliseconds does not add up.  A cycle that is
+ * missed is counted and skipped.
  */
 #include <curses.h>
 #include <errno.h>
@@ -20,15 +24,16 @@
 #define SLACK_NS 5000000	/* a paint may be so much early */
 
 /*
- * Limits bytes to a remote terminal: pictures that change every row cannot be
- * read at 15 Hz.
+ * Limits the bytes sent to a remote terminal.  Pictures that change every row
+ * cannot be read at 15 Hz: they use up the allowance within a second, and then
+ * come only as often as it is refilled.
  */
 #define BYTES_A_SECOND 6000	/* as paint.c estimates them, which is low */
 #define ALLOWANCE 7000
 
 /*
- * After a picture that took t, nothing is painted for PAINT_REST * t, except
- * after a key: the rest of the list comes first.
+ * After a picture that took t, nothing is painted for PAINT_REST * t, except after a
+ * key: sorting the list for each picture delays the rest of the list.
  */
 #define PAINT_REST 4
 
@@ -399,7 +404,10 @@ press(struct screen *s, int r, wint_t c)
 		stop_process(s);
 }
 
-/* A key that TERM does not define comes as Esc and more characters. */
+/*
+ * A key that TERM does not define comes as Esc and more characters, which are
+ * not keys of their own.  Any other key after Esc is pressed by itself.
+ */
 static void
 press_escape(struct screen *s)
 {
@@ -450,8 +458,8 @@ on_input(uv_poll_t *poll, int status, int events)
 }
 
 /*
- * An epoll descriptor: libuv would set O_NONBLOCK on the terminal, for the
- * shell too.
+ * Watches the terminal through an epoll descriptor: libuv would set O_NONBLOCK on
+ * the terminal itself, also for the shell that shares it.
  */
 static int
 watch_input(struct screen *s)

@@ -50,8 +50,8 @@ terminal_fd(void)
 }
 
 /*
- * Curses ignores failed writes: take the memory at once, and none if
- * RLIMIT_FSIZE is too low.
+ * Curses ignores failed writes.  So the file's memory is taken at once, and there
+ * is no file if RLIMIT_FSIZE is too low for a picture.
  */
 static int
 make_frame_file(void)
@@ -390,7 +390,7 @@ terminal_check(void)
 	return cup == NULL || cup == (char *)-1 ? -ENODEV : 0;
 }
 
-/* Drops padding ("$<5>"), which tputs(3) would expand. */
+/* Appends a capability without its padding ("$<5>"), which tputs(3) expands. */
 static void
 add_restore(const char *name)
 {

@@ -2,12 +2,15 @@
  * terminal: takes a terminal over and gives it back as it was.
  *
  * Vocabulary
- *	signals	requested since the last look.  Handlers only set flags and wake the loop.
- *	restore	the bytes that undo curses, made in advance for signal handlers.
+ *	signals	what signals have requested since the last look.  Handlers only
+ *		set flags and wake the loop.
+ *	restore	the bytes that undo what curses did.  They are made in advance,
+ *		for signal handlers.
  *	frame	the output of curses for one picture, written in one piece.
  *
- * terminal_close() restores the terminal; after a crash the signal's handler
- * does, and an alarm if a write hangs for two seconds after the signal to end.
+ * terminal_close() restores the terminal when the page ends by a key or a signal.
+ * After a crash, the signal's handler does.  If a write to the terminal hangs, an
+ * alarm does, two seconds after the signal that asked the page to end.
  *
  * There is one terminal at a time: its state is static, for the signal
  * handlers.
@@ -45,15 +48,17 @@ void terminal_stop(void);
 /* Takes the terminal again after another program has changed it. */
 void terminal_retake(void);
 /*
- * Lends the terminal to a program of this job, until terminal_take_back(). ^C
- * and ^\ are for it; only signals may be handled meanwhile.
+ * Gives the terminal to another program of this job, until
+ * terminal_take_back().  Meanwhile, ^C and ^\ are for that program, and only
+ * signals may be handled.
  */
 void terminal_lend(void);
 void terminal_take_back(void);
 void terminal_mouse(bool);
 /*
- * copies: the terminal takes OSC 52, which sets its clipboard. copy: plain
- * ASCII, at most TERMINAL_COPY_MAX bytes, not inside a frame.
+ * terminal_copies() returns whether the terminal is known to take OSC 52, which
+ * sets its clipboard.  terminal_copy() sends the text, plain ASCII, at most
+ * TERMINAL_COPY_MAX bytes of it; not inside a frame.
  */
 #define TERMINAL_COPY_MAX 64
 bool terminal_copies(void);
@@ -63,12 +68,12 @@ void terminal_resize(void);
 bool terminal_colors(enum page_color);
 
 /*
- * Curses writes after each cursor move, so a remote picture would come in
- * parts.  Inside a frame a file in memory is standard output;
- * terminal_frame_end() writes it.
+ * Curses calls write() after each move of its cursor, so that a picture reaches a
+ * remote terminal in parts.  Inside a frame, a file in memory takes the place of
+ * standard output; terminal_frame_end() writes it to the terminal.
  *
- * Nothing is buffered without descriptor, memory or RLIMIT_FSIZE, nor in the
- * first picture after endwin().
+ * Nothing is buffered without a descriptor, memory or a sufficient RLIMIT_FSIZE,
+ * nor in the first picture after endwin(), when curses sets modes.
  */
 void terminal_frame_open(void);
 void terminal_frame_close(void);
@@ -77,9 +82,9 @@ void terminal_frame_close(void);
 int terminal_fd(void);
 
 /*
- * Inside a frame, curses may only refresh and move, and no thread may write to
- * standard output or start a program.  False: the number of bytes is not
- * known.
+ * Inside a frame, curses may only refresh and move its cursor, and no thread may
+ * write to standard output or start a program.  False: the number of bytes
+ * written is not known.
  */
 void terminal_frame_begin(void);
 bool terminal_frame_end(uint64_t *bytes);

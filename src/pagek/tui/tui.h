@@ -19,9 +19,11 @@
 #include "../app/app.h"
 
 /*
- * Runs the page until the user leaves it; restores the terminal on every way
- * out, a crash included.  -ENOTTY: no terminal; -ENODEV: TERM is dumb, unset
- * or unknown; nothing was written then.
+ * Runs the page on the terminal until the user leaves it.  Restores the terminal
+ * on every way out, a crash included.  Prints nothing afterwards.
+ *
+ * -ENOTTY if standard output or input is no terminal, -ENODEV if TERM is dumb,
+ * unset or unknown: then nothing has been written.
  */
 int page_screen_run(uv_loop_t *, struct page_watch *, struct page *,
     struct page_result *);

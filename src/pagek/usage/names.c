@@ -121,7 +121,10 @@ set_counts(struct usage_line *out, const struct usage_row *r)
 		USAGE_KNOWS_LIVES | USAGE_KNOWS_THEN };
 }
 
-/* The type that the program registered, else its words' type, else the function. */
+/*
+ * The name of a row: the type that the program has registered, else the type by the
+ * program's words, else the function that asked.
+ */
 static void
 usage_name(struct usage_line *out, const struct usage_row *r,
     const struct origin *o, const struct stream_types *types)

@@ -97,7 +97,7 @@ merge_rows(struct usage_line *a, const struct usage_line *b)
 	a->no_num |= b->no_num || a->num != b->num;
 }
 
-/* The size becomes that of its class, the type "33-64".  -ENOMEM. */
+/* The size becomes that of its class, and the type "33-64".  -ENOMEM. */
 static int
 classify_row(struct usage_list *list, struct usage_line *r)
 {
@@ -120,7 +120,7 @@ classify_row(struct usage_list *list, struct usage_line *r)
 	return keep_text(list, &r->type);
 }
 
-/* The type becomes "file:line function".  -ENOMEM. */
+/* The type becomes "file:line  function", as far as that is known.  -ENOMEM. */
 static int
 place_row(struct usage_list *list, struct usage_line *r)
 {

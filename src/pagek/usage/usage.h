@@ -1,23 +1,26 @@
 /*
- * usage: counts by type (../../usage/usage.h) as rows of commands and page U.
+ * usage: counts by type, as rows that commands and page U show: their order, their
+ * groups, the filter, and their fields in every format.
  *
  *	rows.c		lists of rows: order, groups, filter
  *	names.c		names of rows of a target
  *	usage_fields.c	the fields of a row, and the columns of page U
  *	usage_page.h	page U as text; its keys are in ../app/pages/usage.c
  *
- * Another field is a row of usage_fields.c and one of usage_fields[] in
- * ../../filter/fields.c.
+ * The counts are those of ../../usage/usage.h.  Another field is a row of
+ * usage_fields.c and, to filter by it, one of usage_fields[] in ../../filter/fields.c.
  *
  * Vocabulary
  *	row		the counts of objects of one type and number: "char", 12.
  *	num		elements of the array; bytes if the type's size is unknown.
  *	allocated, freed	numbers of these events; live is the difference.
- *	max		the most live at once; of a row made of several, the sum of theirs.
+ *	max		the most that were live at once.  Of a row that was made of
+ *			several: the sum of theirs, which is not below it.
  *	short-lived	freed within 1/15 s of their allocation, and not by realloc().
- *	held before	there when counting began; counted as allocated.
- *	group		rows of one type, function, line or module, or of sizes up to the
- *			same power of two.
+ *	held before	blocks that were there when counting began; they are
+ *			counted as allocated.
+ *	group		rows with the same type, function, line or module, or of sizes
+ *			up to the same power of two, as one row.
  *
  * Example
  *	struct usage_list list = { .kind = USAGE_BY_NONE };
@@ -103,8 +106,8 @@ int usage_list_add(struct usage_list *, const struct usage_line *);
 /* Removes rows that do not match. */
 void usage_list_filter(struct usage_list *, const struct filter *);
 /*
- * Joins rows that are equal in that way; by none: in type and num.  A text
- * that differs becomes unknown.  -ENOMEM.
+ * Makes one row of those that are equal in that way; by none, of those with equal
+ * type and num.  A text that differs becomes unknown.  -ENOMEM.
  */
 int usage_list_group(struct usage_list *, enum usage_grouping);
 void usage_list_sum(struct usage_list *);

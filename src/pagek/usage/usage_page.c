@@ -54,7 +54,7 @@ forget_others(struct hashmap *m, uint64_t change)
 			hashmap_remove(m, i);
 }
 
-/* The rows with this viewer's maxima, the caller's; NULL: no memory. */
+/* The rows with this viewer's maxima.  The caller frees them; NULL: no memory. */
 static struct usage_row *
 with_maxima(struct page_usage *u, const struct page_usage_taken *t)
 {

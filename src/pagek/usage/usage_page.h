@@ -1,5 +1,5 @@
 /*
- * usage_page: page U as text; the caller brings the counts.
+ * usage_page: page U, counts by type, as text.  The caller brings the counts.
  *
  * Vocabulary
  *	max	here: the most since this viewer has reset it.

@@ -1,6 +1,6 @@
 /*
- * feed: drains one target's rings and delivers the records in their true
- * order.
+ * feed: the keeper's side of one target's shared memory.  It drains the rings
+ * and delivers the records in their true order.
  *
  *	feed.c		the feed, and its numbers for a target's call stacks
  *	order.c		the merge of the rings by tickets
@@ -8,9 +8,11 @@
  *	robust.h	a futex that tells dormant targets of their keeper's end
  *
  * Vocabulary
- *	pass		one or two rounds over all rings, or a part of one.
- *	hold-back	records seen but not due: they wait in the rings for an earlier ticket
- *			of their shard.
+ *	pass		one or two rounds over all rings of a feed, or a part of
+ *			one when it is to take only some records.
+ *	hold-back	records seen but not yet due, waiting for an earlier
+ *			ticket of their shard.  They wait in the rings, whose
+ *			capacity bounds them.
  *	sink		the table of functions that takes what a feed delivers.
  *
  * Example: a keeper
@@ -79,9 +81,10 @@ struct stream_feed_counts {
 };
 
 /*
- * Makes, seals and maps both areas: fds[0] the ring area, fds[1] the keeper
- * area, which the caller sends and closes.  `no_wait`: producers drop at once
- * at a full ring.  -ENOMEM, -EMFILE, errors of memfd_create(2) and mmap(2).
+ * Makes and seals both areas and maps them.  fds[0] is the ring area, fds[1]
+ * the keeper area: the caller sends them to the target and closes them.
+ * `no_wait`: producers drop at once when a ring is full.
+ * -ENOMEM, -EMFILE, or what memfd_create(2) and mmap(2) say.
  */
 int stream_feed_new(struct stream_feed **, int fds[2], bool no_wait,
     const struct stream_sink *, void *arg);
@@ -93,17 +96,18 @@ void stream_feed_free(struct stream_feed *);
 void stream_feed_detach(struct stream_feed *);
 
 /*
- * Another process can go on with it.  The caller sends fds[0], the ring area,
- * and fds[1], the keeper area for the target. fds[0] and fds[2], the keeper
- * area as made, are for stream_feed_resume().  All are the caller's, to close;
- * fds[2] is never sent to the target.
+ * A feed that another process can go on with.  fds[0] is the ring area, fds[1]
+ * the keeper area as the target gets it: the caller sends these.  fds[0] and
+ * fds[2], the keeper area as it was made, are for stream_feed_resume().  All
+ * three are the caller's, who closes them and never sends fds[2] to the target.
  *
- * The next keeper must write the keeper area, so it is not sealed against new
- * writable mappings. fds[1] is open for reading alone, and has no writable
- * mapping.  The mode is 0400: no other user can open it for writing through
- * /proc.  A process of the keeper's user could; it could trace the keeper as
- * well.  The keeper reads nothing of it while it drains, so such a process
- * harms its own stream only.
+ * The next keeper must be able to write the keeper area, so unlike that of
+ * stream_feed_new() it is not sealed against new writable mappings.  fds[1] is
+ * open for reading alone, and the system makes no writable mapping of it.  The
+ * file's mode is 0400, so no other user can open it for writing through /proc.
+ * A process of the keeper's own user could change the mode; it could trace the
+ * keeper as well.  The keeper reads nothing of this area while it drains, so
+ * such a process harms its own stream only.
  *
  * Errors of stream_feed_new(), and of open(2) where there is no /proc.
  */
@@ -111,9 +115,9 @@ int stream_feed_new_persistent(struct stream_feed **, int fds[3], bool no_wait,
     const struct stream_sink *, void *arg);
 
 /*
- * Only stream_feed_commit() gives room back from now on.  Before the first
- * pass; a resumed feed is on hold.  Save a state before the descriptors are
- * sent: without it nothing can be resumed.
+ * From now on only stream_feed_commit() gives room back to producers.  Call it
+ * before the first pass; a resumed feed is on hold already.  Save the first
+ * state before the descriptors are sent: without it there is nothing to resume.
  */
 void stream_feed_hold(struct stream_feed *);
 
@@ -121,12 +125,13 @@ void stream_feed_hold(struct stream_feed *);
 size_t stream_feed_state_size(void);
 
 /*
- * Writes the state for a successor into the caller's memory, aligned to 64
- * bits.  False, nothing written: a dead feed, or amid a round
- * (stream_feed_is_behind()) with more under way than single tickets.
+ * Writes the state for a successor into the caller's memory, aligned for 64-bit
+ * words; the caller must know whether a process died meanwhile.  False, with
+ * nothing written, for a dead feed, and in the middle of a round
+ * (stream_feed_is_behind()) with more under way than tickets of single records.
  *
- * A state holds until the next commit: what is delivered after it is delivered
- * again on resume.
+ * A state holds until the next one has been committed: what a feed delivers
+ * after it is delivered again when it is resumed from there.
  */
 bool stream_feed_save(struct stream_feed *, void *state);
 
@@ -134,17 +139,20 @@ bool stream_feed_save(struct stream_feed *, void *state);
 void stream_feed_commit(struct stream_feed *);
 
 /*
- * Goes on where a dead feed saved a state: the last committed one or the next;
- * it counts as committed now.  The descriptors stay the caller's; the state
- * may go.  Call stream_feed_sites() as for a new feed.
+ * Goes on exactly where a feed that is no more had saved a state, the last one
+ * that was committed or the one saved after it; it counts as committed now.
+ * The descriptors stay the caller's, also on success; the state is not needed
+ * any more.  Call stream_feed_sites() as for a new feed.
  *
- * An unsaved arming or disarming has had its effect: the feed is then disarmed
- * (stream_feed_is_armed()).  Other requests stand.
+ * An arming or disarming that was not saved has had its effect on the target:
+ * the feed is then resumed disarmed, whatever it was, and
+ * stream_feed_is_armed() says so.  All other requests to the target stand.
  *
- * -EINVAL: not our areas, or an impossible state, as of another build;
- * -ESTALE: room behind it was given back; -EPROTO: the target spoilt its
- * records; -ENOMEM: try again.  On failure nothing has changed for the target;
- * without another try, call stream_feed_abandon().
+ * -EINVAL for areas that are not ours (seals and sizes are checked) and for an
+ * impossible state, as of another build; -ESTALE when room behind it has been
+ * given back; -EPROTO when the target has spoilt the records that it refers to;
+ * -ENOMEM, and then it may be tried again.  On failure nothing has changed for
+ * the target; if nobody will resume it, call stream_feed_abandon().
  */
 int stream_feed_resume(struct stream_feed **, const int fds[2],
     const void *state, const struct stream_sink *, void *arg);
@@ -153,8 +161,8 @@ int stream_feed_resume(struct stream_feed **, const int fds[2],
 int stream_feed_area(int fd);
 
 /*
- * Tells a dead keeper's target that nobody drains: producers wait no more.
- * -EINVAL: other areas.
+ * Tells the target of these areas, whose keeper has died without a successor,
+ * that nobody drains them: producers wait no more.  -EINVAL for other areas.
  */
 int stream_feed_abandon(const int fds[2]);
 
@@ -165,15 +173,17 @@ struct stream_areas {
 };
 
 /*
- * Frees the feed of an ended target.  If another process still maps the ring
- * area in `areas`, where it may write, closes them; else zeroes them and
- * leaves them mapped.
+ * Frees a feed whose target has ended, like stream_feed_free().  `areas` has the
+ * descriptors of its areas.  If another process still has the ring area mapped,
+ * such as one that shared the target's memory, it may write there: then the
+ * descriptors are closed.  Otherwise the areas are zeroed and stay mapped.
  */
 void stream_feed_leave(struct stream_feed *, struct stream_areas *areas);
 
 /*
- * As stream_feed_new_persistent(), in the areas of a feed that has left.
- * fds[2] is -1: its receiver has it.  On success `areas` is empty.
+ * Like stream_feed_new_persistent(), with the areas of a feed that has left.
+ * fds[2] is -1, because its receiver already has that descriptor.  On success
+ * `areas` is empty.
  */
 int stream_feed_new_again(struct stream_feed **, struct stream_areas *areas,
     int fds[3], bool no_wait, const struct stream_sink *, void *arg);
@@ -182,9 +192,9 @@ int stream_feed_new_again(struct stream_feed **, struct stream_areas *areas,
 void stream_areas_close(struct stream_areas *);
 
 /*
- * The store for this target's stacks; takes a reference.  Records get its
- * numbers, or the innermost return address when it is full.  Before the first
- * pass.
+ * The store for the stacks of this target; the feed takes a reference.  Records
+ * are delivered with the store's numbers, or with the innermost return address
+ * when the store is full.  Before the first pass.
  */
 void stream_feed_sites(struct stream_feed *, struct stream_sites *);
 
@@ -192,17 +202,18 @@ void stream_feed_sites(struct stream_feed *, struct stream_sites *);
 void stream_feed_want_stacks(struct stream_feed *, unsigned depth, bool frees);
 
 /*
- * A record for each event: the bytes held are known at each, and a free has
- * its caller.  Threads heed it when they next look for room, some milliseconds
- * later.
+ * Asks for a record of its own for each event: without pairs the bytes held are
+ * known at each event, and a free has its caller.  After the descriptors are
+ * sent, threads heed it when they next look for room, some milliseconds later.
  */
 void stream_feed_forbid_pairs(struct stream_feed *, bool forbid);
 
 /*
- * Asks for cuts (ring.h).  Threads heed it when they next look for room, until
- * RING_CUTS_MS.  -EBUSY: the last request is not done; one like it without
- * pages waits for another RING_CUTS_MS.  -EINVAL: more than RING_CUTS.  Both
- * may run beside a pass, until stream_feed_free().
+ * Asks for cuts of the target's mappings (ring.h).  Threads heed it when they next
+ * look for room, and make none after RING_CUTS_MS.  -EBUSY: the request before has
+ * not been carried out; one that is the same and names no pages goes on to wait, for
+ * RING_CUTS_MS from now on.  -EINVAL: more than RING_CUTS.  Both may run beside a pass of
+ * another thread, until stream_feed_free().
  */
 int stream_feed_cut(struct stream_feed *, const struct ring_cut *, size_t n);
 /* True when the last request has been carried out, or was too old for it. */
@@ -212,30 +223,31 @@ bool stream_feed_cut_done(const struct stream_feed *);
 void stream_feed_want_sample(struct stream_feed *, uint64_t period);
 
 /*
- * Tells the target about its sandbox ("locked" in ring.h).
- * RING_SANDBOX_UNKNOWN until the first call. looks counts the looks at all its
- * threads since its hello: the target tells by it whether a look came after an
- * action of its own.
+ * Tells the target what has been seen of its sandbox: see "locked" in ring.h.
+ * RING_SANDBOX_UNKNOWN until the first call.  looks counts the looks at all of
+ * its threads since its hello, this one included: by the count, not by a clock,
+ * a target tells whether a look came before or after an action of its own.
  */
 void stream_feed_sandbox(struct stream_feed *, enum ring_sandbox,
     uint64_t looks);
 
 /*
- * A new feed is armed.  No effect if already so.
+ * Arms or disarms the target; a new feed is armed.  No effect if already so.
  *
- * A thread may have read the word long before it publishes: records of a
- * dormant target are drained, dropped and counted, as its losses.  Arming sets
- * the word, then publishes a new millisecond.  An older record was made
- * before: its block may have been freed unlogged.  A thread that has read the
- * new one finds the word set when it frees.  So
+ * A thread may have read the word long before it publishes, so records come
+ * from a dormant target too: they are drained, dropped and counted, and so are
+ * its losses.  To arm sets the word and then publishes a new millisecond.  A
+ * record with an older one was made before the arming and is dropped: its block
+ * may have been freed while nobody logged.  A thread that has read the new one
+ * finds the word set when it frees.  So
  *
  *	an allocation that begins after this has returned is delivered;
  *	the free of one that has been delivered is delivered too;
  *	other frees may be, also of blocks from before: the list counts those
  *	(since_click).
  *
- * Control records are delivered in any state.  Passes must go on, or producers
- * wait in vain.
+ * Control records are delivered in any state.  Passes must go on in any state,
+ * or producers would wait for room in vain.
  */
 void stream_feed_arm(struct stream_feed *, bool armed, int64_t now_ms);
 bool stream_feed_is_armed(const struct stream_feed *);
@@ -247,15 +259,17 @@ void stream_feed_start_at(struct stream_feed *,
     const uint32_t tickets[REC_SHARDS]);
 
 /*
- * Publishes now_ms, reads the in-flight words, then all heads, then drains;
- * delivers what is due, in order.  If something is not, or a ticket is owed,
- * once more: what the first round has seen is then delivered.  At most two
- * capacities of each ring.  After about `max` records it stops; the next pass
- * goes on from there, and until then the feed is behind.
+ * One pass: publishes now_ms, reads the in-flight words, then all heads, then
+ * drains; delivers what is due, in order.  When something is not due, or a
+ * ticket is owed, it does so once more: what the first round has seen is then
+ * delivered whatever is missing.  At most two capacities of each ring.  It
+ * stops after about `max` records; the next pass goes on from there before it
+ * looks for more, and until then the feed is behind.
  *
- * Returns the number delivered (INT_MAX at most); -EPROTO: the target wrote
- * what no producer writes; -ENOMEM.  The feed is then dead, its producers wait
- * no more, and each call returns that error.
+ * Returns the number of records delivered (INT_MAX at most), or -EPROTO when
+ * the target wrote what no producer writes (-ENOMEM when the keeper itself is
+ * out of memory): the feed is then dead, its producers wait no more, and each
+ * call returns that error.
  */
 int stream_feed_pass(struct stream_feed *, int64_t now_ms, uint64_t max);
 bool stream_feed_is_behind(const struct stream_feed *);
@@ -263,8 +277,9 @@ bool stream_feed_is_behind(const struct stream_feed *);
 bool stream_feed_has_exited(const struct stream_feed *);
 
 /*
- * The target is gone: drains to the end, applies what is held back, counts
- * missing tickets as STREAM_WRITER_DIED.  Returns as stream_feed_pass().
+ * The target is gone: drains to the end, applies all that is held back, counts
+ * tickets that never came as STREAM_WRITER_DIED, in flight or passed over.
+ * Returns as stream_feed_pass().
  */
 int stream_feed_finish(struct stream_feed *, int64_t now_ms);
 
@@ -272,8 +287,9 @@ int stream_feed_finish(struct stream_feed *, int64_t now_ms);
 void stream_feed_beat(struct stream_feed *, int64_t now_ms);
 
 /*
- * Sleeps until a ring is a quarter full or timeout_ms; 0 or -ETIMEDOUT.  May
- * run beside a pass of another thread, until stream_feed_free().
+ * Sleeps until a ring is a quarter full or timeout_ms has passed; for the
+ * keeper's helper thread.  0 or -ETIMEDOUT.  May run beside a pass of another
+ * thread, until stream_feed_free().
  */
 int stream_feed_wait_bell(struct stream_feed *, int timeout_ms);
 

@@ -719,9 +719,10 @@ order_fini(struct order *o)
 }
 
 /*
- * Slots of the common ring are not in ticket order: each is a source.  Two
- * kinds of records need more order than tickets give: a control record has its
- * place among its thread's, and a thread's reallocs stay in its own order.
+ * Each slot of the common ring is a source of its own, for slots are not in the
+ * order of their tickets.  Two kinds of records need more order than tickets
+ * give: a control record has its place among those of its thread, and the
+ * frees, allocations and undos of a thread's reallocs stay in its own order.
  *
  * Known limits
  *	When a handler interrupts a claim before its ticket is drawn, and both are
@@ -762,9 +763,10 @@ is_realloc(const struct rec *rec)
 }
 
 /*
- * Links a realloc's record behind its thread's last one.  A thread claims,
- * draws and publishes one by one, so its valid records were read in ticket
- * order.  Threads without an index share 0 and have no order of claims.
+ * Links a record of a realloc behind its thread's last one.  A thread claims,
+ * draws and publishes one by one, so its valid records have been read in the
+ * order of their tickets.  Threads without an index of their own share 0 and
+ * have no order of claims.
  */
 static void
 link_slot(struct order *o, struct common_slot *slot)
@@ -796,7 +798,7 @@ unlink_slot(struct order *o, struct common_slot *slot)
 		order_ready(o, (unsigned)(ORDER_COMMON + slot->next - 1));
 }
 
-/* One claimed and not valid may be of any shard. */
+/* Copies all valid slots.  One claimed and not valid may be of any shard. */
 static int
 common_read(struct order *o)
 {
@@ -1013,15 +1015,16 @@ common_resume(struct order *o, const struct order_state *s)
 /*
  * A range is one record with a ticket in each shard that it can touch.
  *
- * At the front of its source it waits for all tickets at once.  Each shard
- * notes it at its ticket and goes on; only API records in the range wait until
- * it is noted everywhere and delivered.
+ * At the front of its source it waits for all of its tickets at once.  In each
+ * shard it is noted when its ticket comes up, and the shard goes on; only API
+ * records of addresses in the range wait until it has been noted everywhere and
+ * delivered.
  *
- * A thread may log a record in the range while another draws the range's
- * tickets, then one that the range waits for: both would wait.  So records
- * that have waited for a round pass their range.  It ends at their address
- * first, by a record of it alone, and is delivered as pieces between these
- * addresses: each shard has its order all the same.
+ * A thread may log a record in the range while another one draws the range's
+ * tickets, and then one that the range waits for: both wait for each other.  So
+ * records that have waited for a round pass their range.  It ends at their
+ * address first, by a record of that address alone, and is delivered as the
+ * pieces between these addresses later: each shard has its order all the same.
  */
 
 /* Puts the shards and tickets of a range into order.opened. */
@@ -1153,8 +1156,8 @@ compare_words(const void *a, const void *b)
 }
 
 /*
- * Without the addresses whose records have passed it.  After an error it is
- * done again: a second end finds nothing.
+ * Delivers a range without the addresses whose records have passed it.  After an
+ * error it is done again from the start: a second end finds nothing.
  */
 static int
 put_pieces(struct order *o, struct order_range *range)
@@ -1304,8 +1307,9 @@ range_run(struct order *o, unsigned id)
 }
 
 /*
- * The free never waits once the allocation had its turn: nothing comes between
- * on their address.  So no pair is half delivered between two rounds.
+ * The free never waits once the allocation has had its turn: nothing comes
+ * between the two on their address.  So no pair is half delivered between two
+ * rounds.
  */
 
 /* Delivers the free's half, whose ticket is due or was passed over. */
@@ -1384,12 +1388,13 @@ pair_run(struct order *o, const struct rec *pair, unsigned s)
 }
 
 /*
- * When the merge has stopped, the records in hand are counted; shards where an
- * old record waits for a hole or an owed ticket get a script for the round.
+ * When the merge has stopped, the records in hand are counted, and shards in
+ * which an old record waits for a hole or an owed ticket get a script for the
+ * rest of the round.
  *
- * Records not taken are peeked at, for the order only; they are copied and
- * checked at their turn.  A target that changes them stops its own stream
- * until the next round.
+ * Records not taken yet are peeked at for this, to decide on the order only;
+ * they are copied and checked when their turn comes.  A target that changes
+ * them in between stops its own stream until the next round.
  */
 
 typedef int ticket_fn(struct order *, unsigned s, uint32_t ticket, bool old);
@@ -1707,8 +1712,9 @@ holes_end_scripts(struct order *o)
 }
 
 /*
- * Passed over in an earlier round, not in hand, no thread in flight in its
- * shard when this round began: it will not be published.
+ * True for a ticket that was passed over in an earlier round, is not in hand,
+ * and whose shard had no thread in flight when this round began: its thread
+ * will not publish it any more.
  */
 static bool
 is_lost(const struct order *o, const struct ticketmap_entry *e)
@@ -1743,9 +1749,10 @@ holes_settle(struct order *o)
 }
 
 /*
- * Saved are: what is due and owed, which ranges are noted where, how far each
- * source was delivered.  Records in hand are read again, for their room was
- * not given back.
+ * Saved are: what is due, what is owed, which ranges are noted where, and how
+ * far each source has been delivered.  Records in hand are read again, for
+ * their room has not been given back; running them finds out which source waits
+ * for what.
  */
 void
 order_save(const struct order *o, struct order_state *s,

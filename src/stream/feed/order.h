@@ -1,27 +1,35 @@
 /*
- * order: from rings to one stream in which each address has its true order.
- * Private to this room.
+ * order: from rings to one stream in which the records of each address stand
+ * in their true order.  Private to this room.
  *
  * Vocabulary
  *	due		the next ticket of a shard.
- *	source		a ring, or one slot of the common ring.
- *	merge		reads each source until a record is not due; the source then waits and
- *			others go on.  Waiting records stay in their ring, in order.
- *	follow		a ring waits until its leader has delivered what the thread wrote
- *			there before (reader.h).  No deadlock: those tickets are earlier.
+ *	source		a ring, or one slot of the common ring, whose slots are
+ *			not in the order of their tickets.
+ *	merge		reads each source until a record is not due; the source
+ *			then waits for that ticket and others go on.  Records
+ *			that wait stay in their ring and never overtake each
+ *			other there.
+ *	follow		a whole ring waits until its leader has delivered what the
+ *			thread wrote there before (reader.h).  That cannot
+ *			deadlock: those records drew their tickets earlier than
+ *			all that waits.
  *	round		a look at all rings and a merge of what was seen.
  *	pass		at most two rounds; fewer when it has taken `max` records:
  *			the next pass then goes on within the round.
- *	hole		a due ticket that no source has: its thread is in flight.
+ *	hole		a due ticket that no source has: its thread is in flight,
+ *			between drawing and publishing.
  *	owed		a ticket that was passed over and may still turn up.
- *	script		for the rest of a round, the tickets of a shard in hand, in order.
- *	noted		a range is noted in a shard when its ticket there has come up.
+ *	script		for the rest of a round, the tickets of one shard that
+ *			are in hand, in order, without the holes.
+ *	noted		a range is noted in a shard when its ticket there has come
+ *			up.
  *
- * A hole need not be waited for.  A free is published before its block is
- * given back, an allocation before its address is used: what must precede a
- * record on its address was published before the record's ticket.  Once all
- * heads have been read again after a record was seen, all lower tickets in
- * hand may be delivered, then it.
+ * A hole need not be waited for.  A free is published before its block is given
+ * back, an allocation before its address is used: whatever must come before a
+ * record on its address was published before the record drew its ticket.  Once
+ * all heads have been read again after a record was seen, all lower tickets in
+ * hand may be delivered, then the record.
  */
 #ifndef STREAM_ORDER_H
 #define STREAM_ORDER_H
@@ -42,9 +50,10 @@
 /* --- site numbers (feed.c) -------------------------------------------------- */
 
 /*
- * From a target's numbers of sites and modules to a store's.  A site is copied
- * when a record first names it; then each record costs a load and a test.  A
- * stack without a place in the store becomes its innermost return address.
+ * From the numbers that a target gives to its sites and modules to those of a
+ * store.  A site is copied into the store when a record first names it; after
+ * that each record costs a load and a test.  A stack without a place in the
+ * store, or without a store, becomes its innermost return address.
  */
 struct sitemap {
 	const struct reader *reader;
@@ -62,8 +71,8 @@ struct sitemap {
 int sitemap_learn(struct sitemap *, uint32_t no);
 
 /*
- * Replaces the site's number in word 3.  -EPROTO: no site, -ENOMEM: the word
- * is unchanged.
+ * Replaces the site's number in word 3 of a record by the store's.  0; -EPROTO
+ * for a number that is no site, -ENOMEM: the word is then unchanged.
  */
 static inline int
 sitemap_caller(struct sitemap *m, uint64_t *w3)
@@ -84,9 +93,9 @@ sitemap_caller(struct sitemap *m, uint64_t *w3)
 }
 
 /*
- * From (shard, ticket) to a value other than 0.  Open addressing; a removal
- * closes the gap; it grows and never shrinks.  The seed is random, for a
- * target may choose its keys.
+ * A hash table from (shard, ticket) to a value other than 0.  Open addressing;
+ * a removal closes the gap, so that it does not wear out; it grows and never
+ * shrinks.  The seed is random, for a target may choose its keys.
  */
 struct ticketmap_entry {
 	uint64_t key;		/* shard << 32 | ticket */
@@ -359,9 +368,9 @@ int order_pass(struct order *, int64_t now_ms, uint64_t max);
 int order_finish(struct order *, int64_t now_ms);
 
 /*
- * Saved between two rounds, or in a merge without ranges and common slots: the
- * next round finds out what sources wait for.  Arrays are filled as their
- * counts say.
+ * The state that outlives a keeper.  It is saved between two rounds, or within
+ * a merge without ranges and common slots: the next round finds out again what
+ * each source waits for.  Arrays are filled as far as their counts say.
  */
 struct order_range_state {
 	uint64_t noted[REC_SHARDS / 64];
@@ -388,15 +397,15 @@ struct order_state {
 void order_save(const struct order *, struct order_state *,
     struct reader_state *);
 /*
- * After order_init() with a resumed reader.  -EINVAL: impossible state;
- * -EPROTO: its records are missing; -ENOMEM.
+ * After order_init() with a resumed reader; delivers nothing.  -EINVAL for an
+ * impossible state, -EPROTO when records of the state are not there, -ENOMEM.
  */
 int order_resume(struct order *, const struct order_state *,
     const struct reader_state *);
 
 /*
- * False while scripts decide, for they are of one look, and until a torn range
- * has ended.
+ * False while scripts decide, for they are made of what one look has seen, and
+ * until a torn range has ended.
  */
 static inline bool
 order_can_save(const struct order *o)

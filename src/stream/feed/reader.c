@@ -1,7 +1,9 @@
 /*
- * The keeper maps the ring area read-only and waits on the bell there, which a
- * futex allows.  It reads nothing back of its own area: nothing depends on who
- * else could write there.
+ * The two areas from the keeper's side.
+ *
+ * The keeper never writes the ring area: it maps it read-only and waits on the
+ * bell there, which a futex allows.  It reads nothing back of the second area,
+ * its own, so that nothing depends on who else could write there.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -114,10 +116,11 @@ reader_owner_changed(struct reader *r)
 
 /*
  * Armed first, then a millisecond that no record has yet: a thread that reads
- * that one finds the target armed.  The other way round, a thread could read
- * the new millisecond and have its block freed before the word is set: listed
- * for ever.  The count comes before both, so that the next keeper learns of an
- * unsaved change.
+ * that one finds the target armed.  The other way round, a thread that found
+ * the target armed before could read the new millisecond, hand its block out
+ * and have it freed before the word is set; the block would be listed for ever.
+ * The count comes before both, so that the next keeper learns of a change not
+ * saved.
  */
 bool
 reader_arm(struct reader *r, bool armed, int64_t now_ms)
@@ -200,9 +203,9 @@ leader_done(const struct reader *r, const struct reader_ring *ring)
 }
 
 /*
- * Both words may be newer than the head seen, and `from` newer than `after`:
- * they are written anew only when the leader is done, and what a ring followed
- * at the look before is published by now.
+ * Both words may be newer than the head that was seen, and `from` newer than
+ * `after`, without harm: they are written anew only when the leader is done,
+ * and what a ring followed at the look before has been published at this one.
  */
 static int
 look_after(struct reader *r, unsigned i)
@@ -340,7 +343,7 @@ earliest_ms(const struct reader *r, const struct reader_ring *ring)
 	    armed_at : ring->not_before;
 }
 
-/* Restores the time and type of a told block.  False: another kind. */
+/* Restores the time and type of a told block.  False: the record is of another kind. */
 static bool
 settle_told(const struct reader *r, struct rec *rec)
 {
@@ -719,9 +722,9 @@ reader_module(const struct reader *r, unsigned no, struct reader_module *out)
 }
 
 /*
- * A target must not move a tail or fake a heartbeat, so an area that ends with
- * its keeper is sealed against new writable mappings.
- * stream_feed_new_persistent() says what protects others.
+ * A target must not move a tail or fake a heartbeat.  So an area that ends with
+ * its keeper is sealed against new writable mappings.  One that outlives it
+ * cannot be: stream_feed_new_persistent() says what protects that.
  */
 
 #define AREA_SIZE RING_ALIGN(ring_area_size())
@@ -1116,8 +1119,9 @@ room_was_given(const struct reader *r)
 }
 
 /*
- * Two things done after the save cannot be undone: a published millisecond,
- * and a change of `armed`, after which the target is disarmed.
+ * Two things that the dead keeper did after its save cannot be undone: a
+ * millisecond stays published, and a change of `armed` has had its effect.
+ * After such a change the target is disarmed.
  */
 static void
 resume_arming(struct reader *r, const struct reader_state *s)

@@ -1,28 +1,34 @@
 /*
- * reader: the one place that touches what a target can write.  Private to this
- * room.  Each shared word is read once, and only the copy is checked and used;
- * indexes are masked with the keeper's own sizes.
+ * reader: the keeper's side of the shared memory.  Private to this room, and
+ * the one place that touches what a target can write.  Each shared word is read
+ * once into the keeper's own memory; only the copy is checked and used, and
+ * indexes are masked with sizes that the keeper knows itself.
  *
  * Vocabulary
  *	look		one reading of all in-flight words, then of all heads.
  *	seen		a ring's head at the last look; records before it may be
  *			taken.
- *	old		seen at an earlier look: all heads were read since, so what must come
- *			before it on its address has been seen too.
+ *	old		seen at an earlier look already.  All heads having been
+ *			read again since, whatever must come before an old record
+ *			on its address has been seen as well.
  *	take		to copy records out and give their room back.
  *	peek		to copy records without giving room back.
  *	class		what the keeper does with a record; from op and level.
- *	done		delivered records of a ring, which its tail counts: a drained ring's
- *			records are in the stream.
- *	follow		records of a ring from a certain one on come after those of its
- *			leader up to some end.
- *	void		made while the target was dormant: it has a place in the order and no
- *			meaning.  Its copy has a level that no producer writes.
- *	hold		only a commit gives room back: later records are still in the rings,
- *			and the next keeper delivers them again.
- *	pair		an allocation and its free in one record.  One of a ring's last
- *			RING_PAIRS may become one after it was taken: these are read again
- *			when the ring has more pairs.
+ *	done		records of a ring that have been delivered.  The ring's tail
+ *			counts these, not the taken ones: the records of a drained
+ *			ring are in the stream.
+ *	follow		records of a ring from a certain one on come after those of
+ *			another ring, its leader, up to some end.
+ *	void		a record made while the target was dormant: it has its place
+ *			in the order and no meaning.  Its copy has a level that no
+ *			producer writes.
+ *	hold		only a commit gives room back to producers: records that
+ *			were delivered since the last commit are still in the
+ *			rings, and the next keeper delivers them again.
+ *	pair		an allocation and its free in one record: one of the last
+ *			RING_PAIRS of a ring may become one after it has been taken
+ *			as an allocation.  These are read again after each look at
+ *			which the ring has more pairs.
  *	pairable	a record taken as an allocation that may become a pair.
  *
  * Example: one round
@@ -181,9 +187,10 @@ void reader_save(struct reader *, struct reader_state *);
 void reader_commit(struct reader *);
 
 /*
- * Maps another process's areas and resumes from its state; reader_resumed()
- * tells the target.  The descriptors stay the caller's.  -EINVAL: not ours;
- * -ESTALE: room behind the state was given back.
+ * Maps areas that another process has made and resumes from its state; the
+ * target is told by reader_resumed().  The descriptors stay the caller's.
+ * -EINVAL for areas or a state that are not ours, -ESTALE when room has been
+ * given back behind the state.
  */
 int reader_resume(struct reader *, const int fds[2],
     const struct reader_state *);
@@ -222,9 +229,10 @@ void reader_void(const struct reader *, struct rec *);
 int reader_look(struct reader *);
 
 /*
- * Records of ring i that became pairs since they were taken; their number.
- * For each ring after each look, before anything is taken; deliver or store
- * them before room is given back or a state saved.
+ * Records of ring i that have become pairs since they were taken as
+ * allocations; returns their number.  Call it for each ring after each look,
+ * before anything is taken; deliver the pairs, or store them as pairs, before
+ * room is given back or a state saved.
  */
 int reader_pairs(struct reader *, unsigned i,
     struct reader_pair out[RING_PAIRS]);
@@ -233,10 +241,10 @@ int reader_pairs(struct reader *, unsigned i,
 uint64_t reader_may_take(struct reader *, unsigned i);
 
 /*
- * Copies up to max seen records, checks them and brings their milliseconds
- * between the last visit and now.  All taken before must have been delivered.
- * A range comes alone, its slots in payload (RING_RANGE_SLOTS of room).  Their
- * number.
+ * Copies up to max records of ring i that have been seen, checks them and
+ * brings their milliseconds between the last visit and now.  All taken before
+ * must have been delivered.  A range comes alone, with the slots behind it in
+ * payload (RING_RANGE_SLOTS of room).  Returns the number of records.
  */
 int reader_take(struct reader *, unsigned i, struct rec *out, int max,
     struct rec *payload);
@@ -246,9 +254,9 @@ void reader_peek(const struct reader *, unsigned i, uint64_t at, int n,
     struct rec *out);
 
 /*
- * The record of claim n of the common ring: 1, or 0: not valid yet; -EPROTO:
- * an impossible lap.  Slots behind a range become valid with it:
- * reader_claim_more().
+ * Copies the record of claim n of the common ring.  1, or 0 when it is not
+ * valid yet; -EPROTO for an impossible lap.  Slots behind a range are not valid
+ * by themselves: reader_claim_more() copies them once the range is.
  */
 int reader_claim(struct reader *, uint64_t n, struct rec *);
 int reader_claim_more(struct reader *, uint64_t n, struct rec *);
@@ -287,8 +295,8 @@ reader_class_raw(enum rec_class class)
 }
 
 /*
- * The halves of a pair that is not void, word by word: a wider load would wait
- * for the stores.
+ * The two halves of a pair that is not void.  Word by word: a wider load of
+ * what has just been stored in other pieces would wait for the stores.
  */
 static inline void
 reader_split_live(const struct rec *pair, struct rec *alloc, struct rec *free)

@@ -1,7 +1,8 @@
 /*
- * The kernel finds each futex at one distance from its entry.  Entries are
- * private, for another user's target may read its keeper area.  So both lie in
- * rows, a page apart: entries, then a page of each area.
+ * The kernel finds the futex of each entry at one distance from the entry.  The
+ * entries are private, for a target of another user may read its keeper area.
+ * So both lie in rows, a page apart: the entries first, then one page of each
+ * area.
  */
 #include <errno.h>
 #include <linux/futex.h>

@@ -2,14 +2,14 @@
  * robust: dormant targets learn from the kernel that nobody is left to tell
  * them.
  *
- * A dormant target reads one word, keeper_area.armed, which a killed process
- * cannot change.  So it is a robust futex, set_robust_list(2): it holds its
- * owner's thread id and is in the owner's list.  However the owner ends, the
- * kernel stores FUTEX_OWNER_DIED, which is RING_LEFT: the target then checks
- * the heartbeat.
+ * A dormant target reads one word, keeper_area.armed, and a process that is
+ * killed cannot change it any more.  So the word is a robust futex, see
+ * set_robust_list(2): it holds the thread id of its owner and is in the owner's
+ * list.  However the owner ends, the kernel stores FUTEX_OWNER_DIED, which is
+ * RING_LEFT: the target then checks the heartbeat, as after any keeper.
  *
- *	owner	the supervisor's first thread, which holds the areas for the next node;
- *		without a supervisor, the node's.
+ *	owner	the first thread of the supervisor, which holds the areas for
+ *		the next node; without a supervisor, of the node.
  *
  * Example
  *	robust_begin();			in the owner, in its first thread
@@ -31,8 +31,8 @@
 struct keeper_area;
 
 /*
- * The calling thread is the owner until the process ends; it has no robust
- * mutexes.  A negative errno: no owner.
+ * The calling thread is the owner, until the process ends; it must have no
+ * robust mutexes.  A negative errno: there is no owner.
  */
 int robust_begin(void);
 /* Another process is, which lists the areas itself. */
@@ -42,8 +42,9 @@ void robust_set_owner(pid_t);
 uint32_t robust_word(void);
 
 /*
- * Adds a keeper area mapped for writing, which may then be unmapped.  A number
- * for robust_remove(), or 0: not the owner, or no room.  For any thread.
+ * Adds a keeper area, mapped for writing; the caller may unmap it.  A number
+ * for robust_remove(), or 0: this process is not the owner, or has no room.
+ * For any thread.
  */
 unsigned robust_add(const struct keeper_area *);
 void robust_remove(unsigned *);

@@ -3,9 +3,15 @@
  * shape (wire.h) and takes the fields' values.  Nothing recurses, allocates or
  * keeps more than the levels of one value.
  *
- * libcbor 0.8 takes memory for what a head announces, nests to 2,048 and, on
- * 32 bits, cuts lengths of eight bytes: so only its decoder of single items is
- * used, and the first byte is looked at before.
+ * The pass goes item by item through libcbor's stateless decoder, checks the
+ * shape of the map (wire.h) and takes the values of the fields at once.
+ * Nothing here recurses, allocates or keeps more than the levels of one value;
+ * the work is one step for each item and each character of text.
+ *
+ * libcbor 0.8 takes memory for what a head announces before it looks for the
+ * bytes, nests to 2,048 and, on 32 bits, cuts lengths of eight bytes: hence
+ * only its decoder of single items is used, and the first byte of each item is
+ * looked at before.
  */
 #include <assert.h>
 #include <cbor.h>
@@ -129,8 +135,8 @@ static const struct cbor_callbacks callbacks = {
 };
 
 /*
- * libcbor must not see lengths of eight bytes, indefinite ones, tags, floats
- * and reserved heads.
+ * Refuses lengths and counts of eight bytes, indefinite ones, tags, floats and
+ * whatever the standard has reserved, all of which libcbor must not see.
  */
 static bool
 is_legal_head(uint8_t first)

@@ -1,6 +1,8 @@
 /*
- * All is checked before the first byte is written; after that only room can be
- * missing.  A writer out of room stays so, and its last user asks.
+ * wire_encode: a message into a frame, straight into the caller's buffer.
+ *
+ * Everything is checked before the first byte is written; after that only
+ * room can be missing.  A writer out of room stays so, and its last user asks.
  */
 #include <cbor.h>
 #include <errno.h>

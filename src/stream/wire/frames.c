@@ -1,7 +1,9 @@
 /*
- * Unread bytes lie in buf[start, start + len).  The limit alone bounds what a
- * peer can make us hold: one frame and as much again to read into, whatever
- * length it announces.
+ * frames: the splitter of a byte stream into length-prefixed maps.
+ *
+ * The unread bytes lie in buf[start, start + len).  What a peer can make us
+ * hold is bounded by the limit alone: one frame that is not yet whole and as
+ * much again to read into, whatever length a frame announces.
  */
 #include <assert.h>
 #include <errno.h>

@@ -1,6 +1,7 @@
 /*
- * Byte strings of entries, little-endian, of SITED, FRAMED, REGIONED, MARKED,
- * TOUCHED (its ranges) and MEMORIES.
+ * The packed answers of SITED, FRAMED, REGIONED, MARKED, TOUCHED (its ranges) and
+ * MEMORIES: byte strings of
+ * entries, little-endian, written and read here.
  *
  * SITED, for each site: site u32, depth u8, end u8, then depth frames u64.
  * FRAMED, for each frame: frame u64, known u8, flags u8 (bit 0 fetching),
@@ -9,8 +10,8 @@
  * frame that tells one: its number u8, where the type comes from u8, a text.
  * REGIONED: struct packed_region.  MARKED: struct packed_mark.
  *
- * The bytes are a stranger's: no read goes beyond them, and entries that no
- * writer writes are refused.
+ * The bytes come from a stranger: no read goes beyond them, and an entry that
+ * no writer of ours writes is refused.
  */
 #include <assert.h>
 #include <endian.h>

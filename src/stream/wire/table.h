@@ -1,9 +1,10 @@
 /*
- * table: wire.def as encoder and decoder read it.  Private to this room and
- * its tests.
+ * The table of messages as encoder and decoder read it, made from wire.def.
+ * Private to this room and its tests.
  *
  * Vocabulary
- *	field	a key of a message, and the member of struct wire_msg with its value.
+ *	field	one key of one message, and the member of struct wire_msg that
+ *		has its value.
  *	kind	the value's form as CBOR and in C.
  */
 #ifndef STREAM_WIRE_TABLE_H

@@ -1,10 +1,10 @@
 /*
- * wire: messages between a node and a page.  A new one is a row of wire.def; a
- * request also needs its answer_NAME() in nodes/serve.  A new field is a FIELD
- * there, with its own key and MAY: nodes/serve sets it, nodes/session reads
- * it, pagek-protocol(7) has it.  Another total of USED is a row of enum
- * wire_usage_total; rows are usage_row_put() of usage/usage.h and
- * refcnt_row_put() of refcnt/refcnt.h.
+ * wire: messages between a node and a page.  A new message is a row of wire.def; a
+ * request also needs its answer_NAME() in nodes/serve.  A new field is a FIELD of its
+ * message there, with a key of its own and MAY: nodes/serve sets it, nodes/session
+ * reads it, and pagek-protocol(7) has it.  Another total of USED is a row of enum
+ * wire_usage_total; the numbers of its rows are usage_row_put() of usage/usage.h, those
+ * of TOUCHED refcnt_row_put() of refcnt/refcnt.h.
  *
  *	table.c		the tables that wire.def makes
  *	encode.c	a message to a frame
@@ -15,11 +15,12 @@
  * Vocabulary
  *	frame	a length, u32 big-endian, then exactly one CBOR map of that
  *		many bytes.
- *	shape	of a map: definite lengths, no tags, no floats, depth at most 4, at most
- *		512 items, keys small unsigned integers without duplicates, text at
- *		most 255 bytes of valid UTF-8, nothing left over, and no head byte of
- *		major types 2 to 5 with additional information 27 or 31 (libcbor 0.8 on
- *		32 bits cuts such lengths).
+ *	shape	what a map must look like, whatever it says:
+ *		definite lengths, no tags, no floats, depth at most 4, at most
+ *		512 items, keys small unsigned integers without duplicates,
+ *		text at most 255 bytes of valid UTF-8, nothing left over, and
+ *		no head byte of major types 2 to 5 with additional information
+ *		27 or 31 (libcbor 0.8 on 32 bits cuts such lengths).
  *	message	struct wire_msg: one map, decoded.
  *	epoch	16 random bytes made with a stream; an index means a stream
  *		only together with its epoch.
@@ -36,10 +37,12 @@
  *		if (wire_decode(map, len, &m) == 0)
  *			...				m until the next read
  *
- * A message borrows: texts given to wire_encode stay the caller's, those of a
- * decoded one lie in its map.  Unknown keys are skipped, unknown types are
- * -ENOMSG.  Decoded text is valid UTF-8, perhaps with NUL and control
- * characters: base_safe_text().
+ * A message borrows: texts and byte strings given to wire_encode stay the
+ * caller's; those of a decoded message lie in the map that it was decoded from.
+ * Unknown keys are skipped, unknown types are -ENOMSG.
+ * Decoded text is valid UTF-8 and nothing more: it may hold NUL and control
+ * characters, and goes through base_safe_text() on its way to any terminal.
+ * pagek-protocol(7) has every type, as the tables of wire.def have them.
  */
 #ifndef STREAM_WIRE_H
 #define STREAM_WIRE_H
@@ -429,31 +432,36 @@ struct wire_msg {
 struct wire_text wire_text(const char *s);
 
 /*
- * Length and map; WIRE_LENGTH_SIZE + WIRE_REPLY_MAX bytes hold any.  -ENOBUFS:
- * more than cap; -EINVAL: breaks a limit, or is not of this version.  Bytes
- * that are no UTF-8 go out as '?'.  `out` may have been written to on failure.
+ * Encodes length and map; WIRE_LENGTH_SIZE + WIRE_REPLY_MAX bytes hold any
+ * message.  -ENOBUFS when it needs more than cap, -EINVAL when the message
+ * breaks a limit above or has no place in this version.  Bytes of a text that
+ * are no UTF-8 go out as '?'.  `out` may have been written to on failure.
  */
 int wire_encode(const struct wire_msg *, uint8_t *out, size_t cap, size_t *len);
 
 /*
- * -EBADMSG: a wrong shape, a missing key or a value out of range; -ENOMSG: an
- * unknown type, with type and id set for an answer.  Texts and byte strings
- * lie in `map`, and live no longer.  Allocates nothing.
+ * -EBADMSG for a wrong shape, a missing key or a value out of range; -ENOMSG
+ * for a type that this version does not know, and then type and id are set, so
+ * that it can be answered.  Texts and byte strings of the message lie in
+ * `map`: it lives no longer than that, and a receiver that keeps more copies
+ * it.  Allocates nothing.
  *
  * Guarantees for a decoded message: counts and enumerations are within their
  * limits; records.len is count * 16 or count * 32, blocks.len the same with
  * WIRE_BLOCK_TAIL; offsets has 0 or 4 * count bytes, who 0 or count, none of
- * them above ninfo; info[].at < count; the packed bytes of SITED and FRAMED
- * are n entries and nothing else.  Which of the sizes, and that sequence
+ * them above ninfo; info[].at < count; the packed bytes of SITED and FRAMED are
+ * n entries and nothing else.  Which of the two sizes, and that sequence
  * numbers add up, is for the receiver.
  */
 int wire_decode(const uint8_t *map, size_t len, struct wire_msg *);
 
 /*
- * put appends at *len; false: no room, and the rest stays whole; clips texts
- * to whole characters of WIRE_TEXT_MAX bytes, '?' for no UTF-8. next takes the
- * entry at *at: 1, 0 at the end, -EBADMSG for no entry, and nothing is
- * changed; copies frames, borrows texts.
+ * The packed answers of SITED and FRAMED.  put appends at *len and is false
+ * when there is no room (what is there stays whole); texts are clipped to
+ * whole characters of WIRE_TEXT_MAX bytes, and bytes that are no UTF-8 go out
+ * as '?'.  next takes the entry at *at and moves on: 1, 0 at the end, -EBADMSG
+ * for bytes that are no entry, and then nothing is changed; frames are copied
+ * out, texts borrowed from the bytes.
  */
 struct wire_stack {
 	uint32_t site;
@@ -468,9 +476,9 @@ bool wire_framed_put(uint8_t *out, size_t cap, size_t *len,
 int wire_framed_next(struct wire_bytes, size_t *at, struct wire_words *);
 
 /*
- * Types beside the words of FRAMED: *frame is the number among the words. put
- * writes nothing of words without a type; next fills in type and type_from
- * alone.
+ * The types beside the words of FRAMED, of those frames that tell one, in their
+ * order: *frame is the number among the words.  put writes nothing of words
+ * without a type; next fills in type and type_from alone.
  */
 bool wire_told_put(uint8_t *out, size_t cap, size_t *len, uint32_t frame,
     const struct wire_words *);
@@ -478,16 +486,17 @@ int wire_told_next(struct wire_bytes, size_t *at, uint32_t *frame,
     struct wire_words *);
 
 /*
- * A region of REGIONED: base and size u64, head and align u16, little-endian,
- * then its name, NUL-padded; bytes that are no UTF-8 stay.
+ * One packed region of REGIONED: base u64, size u64, head u16, align u16, all
+ * little-endian, then its name, NUL-padded; bytes of the name that are no
+ * UTF-8 stay what they are.
  */
 void wire_region_put(uint8_t out[WIRE_REGION_SIZE], const struct wire_region *);
 void wire_region_get(struct wire_region *, const uint8_t in[WIRE_REGION_SIZE]);
 
 /*
- * A mark of MARKED: struct wire_named_mark's numbers, u64 or i64,
- * little-endian, 1 if the target has set it, then name and who, NUL-padded;
- * bytes that are no UTF-8 stay.
+ * One packed mark of MARKED: its numbers in the order of struct wire_named_mark,
+ * u64 or i64 each and all little-endian, 1 if the target itself has set it, then
+ * name and who, NUL-padded; bytes that are no UTF-8 stay what they are.
  */
 void wire_named_mark_put(uint8_t out[WIRE_MARK_SIZE],
     const struct wire_named_mark *);
@@ -495,9 +504,9 @@ void wire_named_mark_get(struct wire_named_mark *,
     const uint8_t in[WIRE_MARK_SIZE]);
 
 /*
- * A range of TOUCHED: vaddr, len and since_ms, u64 or i64, and source u8.  A
- * node of MEMORIES: struct wire_memory_node's numbers and the name,
- * NUL-padded.  All little-endian.
+ * One packed range of TOUCHED: vaddr, len and since_ms, u64 or i64, and source u8;
+ * one packed node of MEMORIES: the numbers of struct wire_memory_node in their order, and
+ * the name, NUL-padded.  All numbers are little-endian.
  */
 void wire_touch_range_put(uint8_t out[WIRE_TOUCH_RANGE],
     const struct wire_touch_range *);
@@ -523,13 +532,13 @@ int wire_frames_init(struct wire_frames *, size_t limit);
 void wire_frames_fini(struct wire_frames *);
 /*
  * Room for up to `want` more bytes, at least 1; NULL: -ENOMEM, or full of
- * frames.  At most twice the limit.
+ * frames not taken with next.  The buffer never has more than twice the limit.
  */
 uint8_t *wire_frames_space(struct wire_frames *, size_t want, size_t *room);
 void wire_frames_add(struct wire_frames *, size_t n);
 /*
- * 1: the next map, borrowed until space; 0: more bytes are needed; -EMSGSIZE
- * for good: beyond the limit.
+ * 1 with the next map, borrowed until the next call of space; 0 when more bytes
+ * are needed; -EMSGSIZE for good when a frame is larger than the limit.
  */
 int wire_frames_next(struct wire_frames *, const uint8_t **map, size_t *len);
 

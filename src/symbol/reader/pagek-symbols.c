@@ -1,6 +1,8 @@
 /*
- * It limits itself before it reads the first file, so a file that makes it
- * grow or loop costs this process only.
+ * pagek-symbols: reads a request, answers it, until there is none.
+ *
+ * It limits itself before it reads the first file, so that a file that makes
+ * it grow or loop for ever costs this process and nothing else.
  */
 #include "reader.h"
 
@@ -71,7 +73,7 @@ on_second(int sig)
 
 /*
  * For a node that is gone: it kills us earlier.  PR_SET_PDEATHSIG would also
- * tell the end of our starter's thread.
+ * tell the end of the thread that started us.
  */
 static void
 limit_time(unsigned seconds)

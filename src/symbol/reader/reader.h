@@ -11,10 +11,11 @@
  *	reader_fetch.c	fetches a debug file
  *
  * Vocabulary
- *	image		a file with its symbols and debug information, open in libdwfl.  A few
- *			stay open, for requests come in bunches.
- *	debug file	has what was stripped from another: found by build id or .gnu_debuglink,
- *			believed only when the build id, or else the checksum, agrees.
+ *	image		one file with its symbols and debug information, open in
+ *			libdwfl.  A few stay open, for requests come in bunches.
+ *	debug file	a file with what was stripped from another: found by
+ *			build id or .gnu_debuglink, and believed only when the
+ *			build id, or else the checksum, agrees.
  *	roots		folders that hold debug files: PAGEK_SYMBOL_PATH, then
  *			/usr/lib/debug.
  *	pc		an address in the file's tables, one byte before the
@@ -75,8 +76,8 @@ enum symbol_known symread_module(const struct symbol_place *, int *fd,
     struct stat *);
 
 /*
- * By build id, or by .gnu_debuglink and checksum around `path`; not the file
- * `self`. found: its path, PATH_MAX bytes.  -1.
+ * Finds a debug file by build id, or by .gnu_debuglink and checksum around
+ * `path`; not the file `self`.  found: its path, PATH_MAX bytes.  -1.
  */
 struct symread_debug {
 	const char *path;		/* of the module, as the target has it */
@@ -141,16 +142,16 @@ void symread_declaration(Dwarf_Die *);
 char *symread_qualified(Dwarf_Die *declaration, const char *name);
 
 /*
- * Adds the type that a function of that name allocates.  False: it only passes
- * the request on, and its caller may tell more.
+ * Adds the type that a function of that name allocates.  False: the function
+ * only passes the request on, and the one that it is inlined in may tell more.
  */
 bool symread_type(Dwarf_Die *function, const char *name, struct symbol_words *);
 /* Adds the type that the call which returns there allocates.  False: none. */
 bool symread_call_type(Dwarf_Die *unit, Dwarf_Die *function, uint64_t address,
     struct symbol_words *);
 /*
- * Adds the class that a plain new builds, if its call in `scope`, a function
- * or an inline, returns to `address`.
+ * Adds the class that a plain new builds, if the call of operator new in `scope`,
+ * a function or what is inlined there, returns to `address`.
  */
 void symread_new_type(Dwarf_Die *unit, Dwarf_Die *scope, uint64_t address,
     struct symbol_words *);

@@ -82,8 +82,8 @@ report_failure(int error)
 }
 
 /*
- * A killed node leaves none behind: its supervisor waits for orphans as for
- * the command.  The thread that started us stays until we end.  False: nothing
+ * A killed node leaves none behind: its supervisor waits for orphans as for the
+ * command.  The thread that has started us stays until we end.  False: nothing
  * reads from us any more.
  */
 static bool

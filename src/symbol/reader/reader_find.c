@@ -120,8 +120,8 @@ find_vdso(const struct symbol_place *p, int *fd, struct stat *st)
 }
 
 /*
- * Where the target sees the file, perhaps in a container; where we do; the
- * target's program, if unlinked or touched.
+ * Where the target sees the file, perhaps in a container; where we do; and, if
+ * it was unlinked or touched, the program that the target runs.
  */
 enum symbol_known
 symread_module(const struct symbol_place *p, int *fd, struct stat *st)

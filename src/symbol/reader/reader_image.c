@@ -191,8 +191,9 @@ open_alt(struct image *m)
 }
 
 /*
- * Of several names, the one with fewest leading underscores is what programs
- * call ("malloc", not "__libc_malloc"); then global before weak before local.
+ * Of several names for an address, the one with fewest leading underscores is
+ * what programs call ("malloc", not "__libc_malloc"); then global before weak
+ * before local.
  */
 static uint32_t
 name_rank(const char *name, unsigned binding)
@@ -257,8 +258,8 @@ end_range(struct range *r, uint64_t hi)
 }
 
 /*
- * Functions in assembler may have no size: they end at the next symbol, or
- * with the section, and have no range where a sized one begins.
+ * Functions in assembler may have no size: they end at the next symbol, or with
+ * the section.  Where one with a size begins, the others have no range.
  */
 static void
 end_sizeless(struct ranges *t, size_t first)

@@ -1,8 +1,8 @@
 /*
  * Types of what a plain new builds.
  *
- * A compiler writes no type on such a call.  The class is known if a
- * constructor of it was inlined behind the call so that
+ * A compiler writes no type on such a call, but it may write all that shows it.
+ * The class is known if a constructor of it was inlined behind the call so that
  *
  *	its `this` is the register in which operator new has just returned the block,
  *	the size that operator new was asked for is that of the class, and

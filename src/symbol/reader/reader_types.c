@@ -1,9 +1,9 @@
 /*
- * Types in debug information: of a call that says what it allocates, and of
- * template arguments of functions.
+ * Types of what is allocated, in debug information: of a call that says what it
+ * allocates, and of the template arguments of functions that allocate.
  *
- * A demangled name has all arguments of C++, in the symbols' spelling, so it
- * comes first.  Names of Rust have parameters instead ("RawVec<T>"), and then
+ * A demangled name has all arguments of C++, in the spelling of the symbols, so
+ * it comes first.  Names of Rust have parameters instead ("RawVec<T>"), and then
  * the function's DW_TAG_template_type_parameter is read.
  */
 #include "reader.h"

@@ -1,4 +1,7 @@
-/* Asked for when somebody wants them; every answer has all. */
+/*
+ * Named marks of the stream.  They are asked for when somebody wants them, and
+ * every answer has all of them.
+ */
 #include <errno.h>
 #include <string.h>
 

@@ -1,7 +1,8 @@
 /*
- * A copy comes in portions.  When a period ends between two, or ranges change,
- * it is asked for again, a few times: periods may be shorter than a copy
- * takes.
+ * References to pages: what the node counts, its ranges, and the memory of its
+ * machine.  A copy comes in portions.  When a period ends between two of them, or there
+ * are other ranges, the copy is asked for again, a few times: periods may be shorter
+ * than a copy takes.
  */
 #include <errno.h>
 #include <stdlib.h>

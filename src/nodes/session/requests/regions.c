@@ -1,8 +1,10 @@
 /*
- * Requested once a second and when a list has become whole.  Regions describe
- * the node's list.  Ours has none while it lacks blocks, which would be shown
- * as free, with parts of several moments, or in a window.  The look has the
- * reason.
+ * Wholly known memory, requested once a second and when a list has just become
+ * whole.
+ *
+ * Regions describe the node's list. Our list has none while it lacks blocks,
+ * which would be shown as free, nor if its parts are of different moments, nor
+ * in a window. The look has the reason.
  */
 #include <stdio.h>
 #include <string.h>

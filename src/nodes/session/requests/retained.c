@@ -1,6 +1,7 @@
 /*
- * The node's queue goes back beyond the snapshot.  Read beside the session's
- * READs, with all pairs.
+ * Earlier records that the node still has: its queue goes back beyond the
+ * session's snapshot.  They are read beside the session's own READs, answer by
+ * answer, and no pair is left out.
  */
 #include <errno.h>
 #include <string.h>

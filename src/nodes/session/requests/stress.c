@@ -1,4 +1,7 @@
-/* Totals go on after a restart of the node; tables are the kernel's own memory. */
+/*
+ * Heap stress of the node's machine, whose totals continue after a restart of the node,
+ * and tables of the kernel's own memory.
+ */
 #include <errno.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /*
- * A copy comes in portions; when counting begins anew between two, it is asked
- * for again.
+ * Counts by caller, type and size.  A copy comes in portions; when the node begins
+ * to count anew between two of them, the copy is asked for again.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -177,7 +177,7 @@ try_mark(void *arg)
 	return m->err != -EAGAIN;
 }
 
-/* Marks the whole list, or takes --mark; the first picture comes an interval later. */
+/* Marks the list when it is whole, or takes the mark of --mark; the first picture comes an interval later. */
 static int
 text_begin(struct batch *b)
 {

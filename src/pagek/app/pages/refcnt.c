@@ -1,4 +1,7 @@
-/* Counts of page R; and the key of page K that lists blocks that nobody refers to. */
+/*
+ * Page R: references to pages, which the node counts where somebody has asked for it;
+ * and the key of page K that lists blocks that nobody refers to.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -91,7 +91,10 @@ take_sample(struct page_stress *l, struct nodes_session *session)
 	    base_wall_ms() });
 }
 
-/* The line asks once a second, and at once if tasks waited for memory before that. */
+/*
+ * The line alone asks once a second, by a question that waits for that second, and again
+ * if tasks waited for memory before it was over.  The first one does not wait.
+ */
 static bool
 is_due(const struct app *app, struct page_s *st, uint32_t *wait_ms)
 {

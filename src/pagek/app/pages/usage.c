@@ -66,7 +66,7 @@ forget_target(struct page_u *st, uint32_t stream_no)
 	st->asked = (struct mono){ 0 };
 }
 
-/* Makes the rows again, at once if the page is paused and reads nothing. */
+/* The rows are made again; of a page that is paused at once, for it reads nothing. */
 static void
 remake_rows(struct app *app)
 {

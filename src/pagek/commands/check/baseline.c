@@ -7,8 +7,8 @@
  *	type BLOCKS BYTES NAME
  *	function BLOCKS BYTES NAME
  *
- * Lines that begin with '#' are comments.  Names are safe text, and cut;
- * entries of the same cut name are one.
+ * Lines that begin with '#' are comments.  Names are safe text, and cut; entries
+ * whose cut names are the same are one.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -7,10 +7,13 @@
  *	verdict.c	the verdict as text or data
  *
  * Vocabulary
- *	budget	one limit as given: --max-live and its like.
- *	judge	the findings of all budgets; it looks at the session at each news.
- *	finding	the worst value of one budget, and when: within, exceeded or not known.
- *	baseline	live blocks and bytes by type and function, in a file.
+ *	budget	one limit as it was given: --max-live and its like.
+ *	judge	what was found of all budgets so far; it looks at the session at
+ *		each news.
+ *	finding	the worst value that was seen of one budget, and when; its
+ *		verdict is within, exceeded or not known.
+ *	baseline	live blocks and bytes by type and function, in a file to
+ *		compare with.
  *
  * A limit is within only if the data is complete: if records were lost, or
  * nothing was seen, it is not known.  It may be exceeded even so.

@@ -1,7 +1,7 @@
 /*
- * Live bytes and ages are measured at each news, matching blocks once a second
- * or less often.  The highest live bytes are the keeper's, which misses none
- * in between.
+ * Measures a target against its limits: live bytes and ages at each news of the
+ * session, matching blocks once a second or less often, and all of it at the
+ * end.  The highest live bytes are the keeper's, which misses none in between.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -59,7 +59,7 @@ peak_bytes(const struct judge *j, const struct nodes_look *look)
 	return peak > j->bounds.peak_before ? (double)peak : 0;
 }
 
-/* By age, the oldest blocks are first. */
+/* By binary search: in order of age the oldest blocks are first. */
 static double
 count_older(const struct nodes_look *look, uint64_t ms)
 {
@@ -177,10 +177,10 @@ sample_at(const struct growth *g, int64_t ms)
 }
 
 /*
- * Bytes a minute: the median of the last third of the time less that of the
- * second third, over the time between their middles.  In the first third a
- * program sets itself up.  Peaks and a release at the end do not move a
- * median.  Thirds are of time: the list may have been away.
+ * Bytes a minute: the median of the last third of the time less the median of
+ * the second third, over the time between their middles.  In the first third a
+ * program sets itself up.  Peaks, and a release at the very end, do not move a
+ * median.  Thirds are of time: the list may have been away for a while.
  */
 static int
 measure_growth(struct judge *j, struct finding *f)
@@ -515,8 +515,8 @@ put_bound(const struct judge *j, const struct finding *f, char why[CHECK_WHY])
 }
 
 /*
- * Why a limit is not known; the first that applies is given.  Each leaves
- * `why` empty if it does not apply.
+ * Reasons why a limit is not known; the first that applies is given.  Each leaves
+ * `why` empty if it does not apply.  A further reason is a function and a row.
  */
 static void (*const reasons[])(const struct judge *, const struct finding *,
     char why[CHECK_WHY]) = {

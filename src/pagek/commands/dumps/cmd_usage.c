@@ -102,7 +102,7 @@ prepare_rows(const struct options *o, struct usage_list *list,
 	return err;
 }
 
-/* Prints into an open file, after json_open().  PAGEK_OK or PAGEK_FAILED. */
+/* One table, into an open file; json_open() was called.  PAGEK_OK or PAGEK_FAILED. */
 static int
 print_table(const struct options *o, FILE *out, struct json *j,
     struct usage_list *list, struct usage_source *from)

@@ -25,8 +25,8 @@ int captures_check(struct parse *);
 /* --- a live target as a dump (live_dump.c) --------------------------------- */
 
 /*
- * Appends the session's list and its callers; waits for names, --timeout at
- * most.  The subject has room for a dump.  -ENOMEM.
+ * Appends the session's current list to the subject's dumps, which have room,
+ * and its callers.  Waits for names, --timeout at most.  -ENOMEM.
  */
 int live_dump(const struct options *, uv_loop_t *, struct nodes_session *,
     struct subject *, struct callers *);
@@ -55,8 +55,8 @@ struct live_history {
 };
 
 /*
- * Reads records up to that number; waits as --timeout.  -ESTALE: another
- * stream; -ENOMEM.  Other errors make it incomplete.
+ * Reads the records up to that number; waits as --timeout says.  -ESTALE: the
+ * session has another stream by now; -ENOMEM.  Other errors make it incomplete.
  */
 int live_history_read(struct live_history *, const struct options *, uv_loop_t *,
     struct nodes_session *, uint64_t upto);

@@ -38,7 +38,10 @@ start_wall_ms(pid_t pid)
 	    (unsigned long)sysconf(_SC_CLK_TCK));
 }
 
-/* On the node's clock; on another machine, the start of the oldest block. */
+/*
+ * The target's start on the node's clock; on another machine, that of the
+ * oldest block.
+ */
 static int64_t
 start_ms(const struct options *o, const struct nodes_look *look)
 {

@@ -1,4 +1,7 @@
-/* Records become blocks with their allocations and frees, from the oldest on. */
+/*
+ * Earlier events of a live target: the records that its node still has, from
+ * the oldest on, become blocks with their allocations and frees.
+ */
 #include <errno.h>
 #include <stdlib.h>
 

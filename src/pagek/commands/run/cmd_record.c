@@ -56,9 +56,8 @@ is_capture_or_empty(int fd, const char *path)
 }
 
 /*
- * The node shares this lock until the last event.  Its supervisor, which keeps
- * the file for the node's next process, ends just after the pagek that began
- * it.
+ * The node shares this lock until the last event is written.  Its supervisor, which keeps
+ * the file for another process of the node, ends just after the pagek that began it.
  */
 static int
 lock_file(int fd)

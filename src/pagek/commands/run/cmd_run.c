@@ -79,7 +79,7 @@ is_welcome(const struct run *r)
 	return nodes_link_state(r->link, &why) != NODES_CONNECTING;
 }
 
-/* False, after a message: no news of the end came. */
+/* Waits for the node's news of the end.  False, after a message: none came. */
 static bool
 await_last(struct run *r, int timeout_ms)
 {

@@ -62,7 +62,7 @@ add_pagek(struct words *w, const char *pageknode)
 	add_word(w, path);
 }
 
-/* Its input is a pipe whose end ends the recording; -1: no process. */
+/* Its input is a pipe whose end is the end of the recording.  -1: none. */
 static pid_t
 start_ssh(const char *host, const char *line, int *input)
 {
@@ -96,8 +96,8 @@ start_ssh(const char *host, const char *line, int *input)
 }
 
 /*
- * The wait status of ssh.  A signal ends its input, a second one ends ssh; it
- * is killed by a third, or when it has not ended soon.
+ * Until ssh has ended.  A signal ends its input, a second one ends ssh, and it is
+ * killed by a third one or when it has not ended soon.  Its wait status.
  */
 static int
 await_ssh(pid_t pid, int input, const sigset_t *signals)

@@ -31,9 +31,10 @@ int record_there(const struct options *);
 /* --- signals for the command (forward.c) ----------------------------------- */
 
 /*
- * Forwards signals sent to `pagek run -b` to its command, except the
- * terminal's, which reach the whole process group, and those ignored at
- * pagek's start.  One at a time in a process. 0 or a negative errno.
+ * Forwards signals sent to `pagek run -b` to its command, but neither those of
+ * the terminal (by si_code), which reach the whole process group, nor those
+ * that were ignored when pagek started.  One at a time in a process. 0 or a
+ * negative errno.
  */
 int forward_open(uv_loop_t *);
 /* Sets the command's process; earlier signals are sent to it now. */

@@ -17,8 +17,8 @@
 #define NOTE_TEXT 1024
 
 /*
- * Another format is a row here, one in ../../cli/options.def, and a writer in
- * ../../../export.
+ * The formats.  Another one is a row here, one in ../../cli/options.def, and a file of
+ * ../../../export with the function that writes it.
  */
 static const struct export_format {
 	enum option_id option;
@@ -190,7 +190,7 @@ fail:
 	return PAGEK_FAILED;
 }
 
-/* Returns `r`, an earlier error, or that of the close. */
+/* Closes a file.  Returns `r`, an earlier error, or if it is 0 that of the close. */
 static int
 end_file(FILE *out, int r)
 {

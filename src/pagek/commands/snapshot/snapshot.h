@@ -1,6 +1,6 @@
 /*
- * snapshot: a target's blocks at one moment, summed by caller.  The session
- * goes on while names are awaited.
+ * snapshot: a target's blocks at one moment, summed by caller, and the texts of
+ * its heading.  The session goes on while names are awaited, the snapshot not.
  *
  *	snapshot.c	takes it
  *	cmd_tree.c	tree: its call tree, or groups
@@ -48,10 +48,10 @@ struct snapshot {
 };
 
 /*
- * Borrows the options' wrappers and the filter, which may be NULL.  `kind`:
- * its tags' cells are taken too; `blocks`: the blocks are kept.  Counts other
- * than TREE_HELD: the profile of the session's last counts, without filter,
- * cells and blocks.  -ENOMEM.
+ * Borrows the wrappers of the options and the filter, which may be NULL.  If groups
+ * of the kind are by a tag, their cells are taken as well; kind NULL: none.  `blocks`: the
+ * blocks themselves are kept, too.  With counts other than TREE_HELD the profile is
+ * that of the session's last counts: without filter, cells and blocks.  -ENOMEM.
  */
 int snapshot_init(struct snapshot *, struct nodes_session *,
     const struct page_opts *, struct page_row_filter *,
@@ -65,7 +65,10 @@ double snapshot_share(const struct snapshot *, enum profile_measure,
 /* The age of the oldest block of the sum, in milliseconds; only of held blocks. */
 int64_t snapshot_age(const struct snapshot *, const struct profile_sum *);
 
-/* The page's words for a group; call it before the session goes to another stream. */
+/*
+ * The page's words for a group of that kind.  Names of types and threads come
+ * from the session, so call it before the session goes to another stream.
+ */
 void snapshot_group_say(const struct snapshot *, const struct page_opts *,
     const struct page_group_kind *, const struct profile_group *,
     struct page_group_words *);
@@ -76,12 +79,15 @@ int snapshot_groups(const struct snapshot *, enum profile_by,
     size_t *all);
 
 /*
- * A whole command: takes a snapshot, waits for names, calls put() (0 or a
- * negative errno) for the file of -o.  The exit status.
+ * A whole command: takes a snapshot, waits for its names, opens the file of -o,
+ * calls put(), which returns 0 or a negative errno, and returns the exit status.
  */
 int snapshot_report(const struct options *, uv_loop_t *, struct nodes_session *,
     int (*put)(FILE *, const struct options *, const struct snapshot *));
-/* The same, but use() opens the file; the worse exit status of it and the look. */
+/*
+ * The same, but use() opens the file, too, and returns the exit status unless
+ * that of the look is worse.
+ */
 int snapshot_visit(const struct options *, uv_loop_t *, struct nodes_session *,
     bool blocks,
     int (*use)(const struct options *, const struct snapshot *));

@@ -109,7 +109,10 @@ read_counts_at(struct work *w, uint64_t periods)
 	}
 }
 
-/* Reads the counts some periods later, when all references until now are counted. */
+/*
+ * Reads the counts of a time when all that was referenced until now is counted: some
+ * periods later.
+ */
 static int
 read_counts(struct work *w, uint64_t periods)
 {
@@ -136,7 +139,7 @@ longest(const struct work *w)
 	    WIRE_COUNT_PERIOD : (uint64_t)w->since.idle_ms + SPARE_MS;
 }
 
-/* PAGEK_OK, or the status after a complaint. */
+/* Counts what is not counted yet.  PAGEK_OK, or the status after a complaint. */
 static int
 enable(struct work *w)
 {

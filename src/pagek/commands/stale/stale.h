@@ -6,12 +6,13 @@
  *
  * Vocabulary
  *	old	a block is at least as old as --age.
- *	stale	old, and its pages not referenced since counting began, for the
- *		time of --for, or since a mark.
+ *	stale	it is old, and its pages were not referenced since a moment: since
+ *		counting began, for the time of --for, or since a mark.
  *	exact	it fills pages, which decide alone (../../../refcnt/attribution.h).
- *	shared	it fills none.  Stale if no page that it shares was referenced and
- *		all blocks of that page are old.
- *	grain	a page: a reference to it keeps all its blocks from being stale.
+ *	shared	it fills none.  It is stale if no page that it shares was referenced;
+ *		such a page is stale if all its blocks are old as well.
+ *	grain	the unit of all that: a page.  A block on a page that was referenced
+ *		is not stale, whichever block of the page that was.
  *
  * Example
  *	stale_find(&found, &view, filter, &since, age_ms);

@@ -14,7 +14,7 @@
 
 #define LEVELS 6	/* as in stress/stress.h: the last one is of failed requests */
 
-/* Totals of the target, or the counts since the line before. */
+/* Totals of the target, or what has come since the line before. */
 struct tally {
 	const struct options *o;
 	const char *name, *title;	/* of the target, in data and in text */

@@ -422,7 +422,10 @@ put_spent(struct look *l, const struct stress_sample *base)
 	return true;
 }
 
-/* Writes what was spent since the file of --baseline; without it, the totals. */
+/*
+ * Writes what was spent since the sample in the file of --baseline; without such a
+ * file, the totals.
+ */
 static bool
 put_compared(struct look *l)
 {

@@ -60,7 +60,10 @@ struct stress_baseline {
 /* PAGEK_OK, or the status after a complaint; *there false: there is no such file. */
 int stress_baseline_read(const char *path, struct stress_baseline *, bool *there);
 int stress_baseline_write(const char *path, const struct stress_baseline *);
-/* The difference; false: the totals have begun anew, and *spent has all of them. */
+/*
+ * The difference of the two; false: the totals have begun anew since, and *spent has
+ * all of them.
+ */
 bool stress_baseline_spent(const struct stress_baseline *,
     const struct stress_baseline *now, struct stress_sample *spent);
 
