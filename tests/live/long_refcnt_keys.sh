@@ -4,40 +4,27 @@
 # Needs qemu.
 set -u
 . "$(dirname "$0")/lib.sh"
-vm=$top/tests/vm
+. "$(dirname "$0")/lib_guest.sh"
 
-stock=$(B="$B" "$vm/stock" 2>"$tmp/why") || {
-	[ $? = 77 ] || { cat "$tmp/why"; exit 1; }
-	skip "$(tail -n 1 "$tmp/why")"
+has_kernel stock 6.1 || {
 	say_result
 	exit
 }
-version=${stock%% *}
-root=${stock#* }
 
-cat >"$tmp/guest.run" <<'RUN'
-. /functions
+keys_part() {
+	cat <<'RUN'
 mv /run /tmp/run.sh
-mkdir -p /run /lib
-mkdir -p -m 700 /tmp/run
-export HOME=/tmp XDG_RUNTIME_DIR=/tmp/run
-until_soon() {
-	for i in $(seq 240); do
-		"$@" >/dev/null 2>&1 && return
-		sleep 0.5
-	done
-	return 1
-}
+mkdir /run
 refcnt() {
 	/pagek refcnt "$@"
 }
 check "the processor has protection keys" grep -q -w ospke /proc/cpuinfo
 /pageknode --no-supervisor 2>/tmp/node &
 node=$!
-until_soon [ -S /tmp/run/pagek/node.hello ]
+until_true [ -S /tmp/run/pagek/node.hello ]
 mkfifo /tmp/in
 is_watched() {
-	/pagek targets | grep -q "^pid:$pid .*LIVE"
+	/pagek targets 2>/tmp/said | grep -q "^pid:$pid .*LIVE"
 }
 # Tries again: the program waits 50 ms for the node's answer, and a guest is slow.
 starts() {
@@ -46,7 +33,7 @@ starts() {
 		LD_PRELOAD=/liballoclog.so /stepped /tmp/pages </tmp/in >/tmp/out 2>/tmp/err &
 		pid=$!
 		exec 7>/tmp/in
-		until_soon [ -s /tmp/pages ] && read address pages </tmp/pages
+		until_true [ -s /tmp/pages ] && read address pages </tmp/pages
 		is_watched && return
 		kill -9 $pid
 		exec 7>&-
@@ -56,7 +43,7 @@ starts() {
 does() {
 	for letter; do
 		echo "$letter" >&7
-		until_soon grep -qx "$letter" /tmp/out || return 1
+		until_true grep -qx "$letter" /tmp/out || return 1
 	done
 }
 says() {
@@ -64,7 +51,7 @@ says() {
 }
 begins() {
 	starts && does 2 && refcnt --enable --source exact --period 0.2 pid:$pid \
-	    $address $((pages * 4096)) && until_soon says 'each system call'
+	    $address $((pages * 4096)) >/tmp/said && until_true says 'each system call'
 }
 check "a program with three threads is counted" begins
 sed 's/^/# /' /tmp/said
@@ -80,30 +67,16 @@ for i in 1 2 3 4 5 6 7 8 9 10; do
 	cp /tmp/counts /tmp/before
 	sleep 1
 done
-awk -F, '$2 + $3 > 0 { print "counts:", NR - 1, $2, $3 }' /tmp/counts
+awk -F, '$2 + $3 > 0 { print "data:", NR - 1, $2, $3 }' /tmp/counts
 sed 's/^/# /' /tmp/said
 exec 7>&-
 wait $pid
 check "the program ends as usual" [ $? = 0 ]
 kill $node
 RUN
-
-boots() {
-	libraries=$(ldd "$B/pagek" "$B/pageknode" "$B/liballoclog.so" |
-	    awk '/=> \//{ print $3 } /^\t\/.*\/ld-/{ print $1 }' | sort -u)
-	"$vm/initramfs" "$tmp/initramfs" "$tmp/guest.run" "$B/pagek" \
-	    "$B/pageknode" "$B/liballoclog.so" "$B/tests/targets/stepped" \
-	    $libraries || return 1
-	"$vm/boot" "$root/boot/vmlinuz-$version" "$tmp/initramfs" \
-	    >"$tmp/guest" 2>&1 </dev/null
-	tr -d '\r' <"$tmp/guest" >"$tmp/console"
-	tail -n 40 "$tmp/console"
-	grep -q '^# end' "$tmp/console"
 }
-
-said() {
-	grep -qx "ok: $1" "$tmp/console"
-}
+script keys >"$tmp/keys.run"
+guest keys $(programs "$B/liballoclog.so" "$B/tests/targets/stepped")
 
 # The trace has the pages of strings and pairs; 12 to 14 are the threads'.
 keys_are_exact() {
@@ -114,14 +87,9 @@ keys_are_exact() {
 	printf '%s\n' '6 21 10' '7 0 10' '8 1 0' '12 500 0' '13 500 0' \
 	    '14 0 1000' >"$tmp/known"
 	cat "$tmp/some" >>"$tmp/known"
-	sed -n 's/^counts: //p' "$tmp/console" | diff "$tmp/known" -
+	sed -n 's/^data: //p' "$tmp/keys" | diff "$tmp/known" -
 }
 
-rule "the guest comes to its end" boots
-grep -E '^(ok|FAIL): ' "$tmp/console" | cut -d: -f2- | sed 's/^ //' >"$tmp/said"
-while read -r sentence; do
-	rule "guest: $sentence" said "$sentence"
-done <"$tmp/said"
 rule "with protection keys, two threads and pairs of pages are counted exactly" \
     keys_are_exact
 say_result
