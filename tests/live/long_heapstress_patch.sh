@@ -115,7 +115,7 @@ costs() {
 	    '#define __alloc_pages_slowpath allocate_slowly' >"$tmp/without.h"
 	rule "the page allocator is compiled without the counts" \
 	    rebuild CFLAGS_page_alloc.o="-include $tmp/without.h"
-	guest uncounted $(programs)
+	guest uncounted
 	rule "the patch adds at most 2 instructions to a request" adds fast 2
 	rule "... and at most 15 above level 1" adds slow 15
 	rule "the kernel is as it was" rebuild
