@@ -1,6 +1,6 @@
 #!/bin/sh
-# pagek stress and page S of another machine, behind ssh.  Needs openssh-server,
-# openssh-client and tmux.
+# pagek stress, references to pages, and page S of another machine, behind ssh.
+# Needs openssh-server, openssh-client and tmux.
 set -u
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/lib_terminal.sh"
@@ -54,5 +54,19 @@ line() {
 	    keys q && wait_for 'status 0'
 }
 rule "so is its line on page K" line
+only_control_counts() {
+	"$pagek" refcnt --enable --all "$(echo "$there" | sed 's/ssh:page/ssh:reader/')" \
+	    >"$tmp/out" 2>"$tmp/err"
+	[ $? = 4 ] && grep 'control' "$tmp/err" &&
+	    "$pagek" refcnt --enable --all "$there" >"$tmp/out" &&
+	    grep 'pages are counted now' "$tmp/out"
+}
+rule "only the role control counts references there" only_control_counts
+stale() {
+	"$pagek" stale --age 0s "$there" >"$tmp/out" 2>"$tmp/err" &&
+	    grep '^grain: a page of 4096 bytes; refs counts epochs' "$tmp/out" &&
+	    "$pagek" refcnt --disable --all "$there" >"$tmp/out"
+}
+rule "blocks there that nobody refers to are listed" stale
 rule "nothing of ssh is left" until_true 10 none_left
 say_result
