@@ -93,7 +93,7 @@ rule "an instruction that reads and writes is one write" modifies
 
 has_timers() {
 	does t && n=$(sed -n 's/ alarms//p' "$tmp/rounds") &&
-	    printf '%s\n' '0 5000 0' "1 0 $n" '29 0 30' '30 30 30' >"$tmp/known" &&
+	    printf '%s\n' "0 $((5000 + n)) 0" "1 0 $n" '29 0 30' '30 30 30' >"$tmp/known" &&
 	    are "$tmp/known" && finish
 }
 rule "handlers that interrupt steps run, and their references count once" has_timers

@@ -131,6 +131,8 @@ static void
 on_alarm(int sig)
 {
 	(void)sig;
+	/* Also to the page of the interrupted step. */
+	(void)words(0)[1];
 	words(1)[0] = 1;
 	alarms++;
 }
