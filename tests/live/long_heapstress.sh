@@ -14,6 +14,7 @@ fi
 # A machine with one processor, whose clock counts instructions.
 if has_kernel stock 6.1; then
 	rule "the module builds with the headers of $version" build_module
+	rule "kstress builds" build_kstress
 	heapstress_script module_cost >"$tmp/instructions.run"
 	ICOUNT=1
 	export ICOUNT
