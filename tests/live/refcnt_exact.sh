@@ -114,6 +114,11 @@ has_buffers() {
 }
 rule "a system call counts once for each page of its buffer" has_buffers
 
+misses_calls() {
+	begins && does u && must_say 'pages were open in 10 gaps' && finish
+}
+rule "a system call that the library does not know is a gap" misses_calls
+
 # The division is a reference.
 divides() {
 	begins && does d && must_say 'itself caused signal 8' &&
@@ -149,6 +154,35 @@ rule "the thread and all handlers end when nothing is counted" ends_with_countin
 rule "all pages are opened when the node is killed, and the program goes on" \
     ends_with_the_node
 start_node || exit 1
+
+# A page that a step has opened for reading can be written to afterwards.
+ends_in_a_step() {
+	begins && echo l >&7 || return 1
+	for i in 1 2 3; do
+		disable && until_true 30 is_alone && enable && until_true 30 counts_now ||
+		    return 1
+	done
+	disable && until_true 30 is_alone && does k && finish
+}
+rule "counting ends and begins while the program refers to the pages" ends_in_a_step
+
+# SOURCE
+opens() {
+	source=$1
+	begins && does f && must_say 'not enough mappings left' && finish
+	opened=$?
+	source=exact
+	return $opened
+}
+rule "all pages are opened when the program has no mapping left" opens exact
+rule "so they are with the source guard" opens guard
+
+keeps_blocked() {
+	begins && does B && kill -TRAP $pid && must_say 'itself caused signal 5' &&
+	    does P k && finish
+}
+rule "a SIGTRAP that the program blocks waits as usual, also if it interrupts a call" \
+    keeps_blocked
 
 # LETTER WORDS
 refuses() {

@@ -17,6 +17,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -233,6 +235,73 @@ divides(void)
 #endif
 }
 
+/* Calls whose arguments the library does not know; the kernel writes to page 15. */
+static void
+unknown(void)
+{
+	int fd[2];
+
+	MUST(pipe(fd) == 0 && write(fd[1], "abc", 3) == 3);
+	for (int i = 0; i < 10; i++)
+		MUST(ioctl(fd[0], FIONREAD, (int *)page(15)) == 0);
+	MUST(*(volatile int *)page(15) == 3);
+	close(fd[0]);
+	close(fd[1]);
+}
+
+/* References when the kernel allows no further mapping. */
+static void
+fills(void)
+{
+	size_t size = (size_t)1 << 34;
+	char *all = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+	    -1, 0);
+	size_t at = 0;
+
+	MUST(all != MAP_FAILED);
+	while (at < size && mprotect(all + at, SIZE, PROT_READ) == 0)
+		at += 2 * SIZE;
+	MUST(at < size);
+	for (unsigned p = 0; p < PAGES; p += 3)
+		words(p)[0]++;
+	MUST(munmap(all, size) == 0);
+}
+
+/* Reads and writes by turns until the next letter. */
+static void
+loops(void)
+{
+	struct pollfd p = { .fd = 0, .events = POLLIN };
+
+	while (poll(&p, 1, 0) == 0) {
+		for (unsigned i = 0; i < 50; i++) {
+			(void)words(0)[i];
+			words(0)[i] = i;
+		}
+		free(malloc(64));
+	}
+}
+
+/* SIGTRAP is blocked, and another process may send it. */
+static void
+blocks(void)
+{
+	sigset_t mask;
+
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGTRAP);
+	MUST(sigprocmask(SIG_BLOCK, &mask, NULL) == 0);
+}
+
+static void
+has_blocked(void)
+{
+	sigset_t mask, pending;
+
+	MUST(sigprocmask(SIG_BLOCK, NULL, &mask) == 0 && sigpending(&pending) == 0);
+	MUST(sigismember(&mask, SIGTRAP) == 1 && sigismember(&pending, SIGTRAP) == 1);
+}
+
 static void
 traps(void)
 {
@@ -358,7 +427,8 @@ static const struct {
 	{ 'k', known }, { 's', strings }, { 'p', pairs }, { 'm', modifies },
 	{ 't', timers }, { 'j', jumps }, { 'b', buffers }, { 'd', divides },
 	{ 'T', traps }, { 'c', children }, { 'x', executes }, { 'h', threads },
-	{ '2', begin_pair }, { 'r', run_pair },
+	{ '2', begin_pair }, { 'r', run_pair }, { 'u', unknown }, { 'f', fills },
+	{ 'l', loops }, { 'B', blocks }, { 'P', has_blocked },
 };
 
 static void

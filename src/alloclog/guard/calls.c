@@ -220,6 +220,7 @@ struct call {
 	long a[6];
 	bool is_32;		/* int 0x80: numbers and arguments of 32-bit programs */
 	uintptr_t sp;		/* of this handler's frame */
+	uint64_t hidden;	/* signals that are hidden when it returns */
 	struct span span[GUARD_SPANS];
 	uint8_t use[GUARD_SPANS];	/* bits USE_ */
 	unsigned spans;
@@ -400,9 +401,9 @@ open_all(struct call *c, bool until_epoch)
 {
 	atomic_store(&c->s->busy, 1);
 	guard_await_closing(c->g);
-	guard_open(c->g, 0, UINTPTR_MAX);
 	if (until_epoch)
 		guard_mark_open(c->g);
+	guard_open(c->g, 0, UINTPTR_MAX);
 	atomic_store(&c->s->busy, 0);
 }
 
@@ -559,7 +560,7 @@ change_mask(struct call *c)
 			return -EINVAL;
 		}
 		new &= ~never;
-		c->s->hidden = new & c->g->kind.needed;
+		c->hidden = c->s->hidden = new & c->g->kind.needed;
 		*mask_of(c->uc) = new & ~c->g->kind.needed;
 	}
 	if (c->a[2] != 0 && !copy_out(c, c->a[2], &old, sizeof(old)))
@@ -895,8 +896,11 @@ make_call(struct call *c, const struct shape *shape)
 		known = false;
 		break;
 	}
-	return known && !c->too_many ? make_with(c, make_plainly) :
-	    make_open(c, false);
+	if (known && !c->too_many)
+		return make_with(c, make_plainly);
+	if (c->g->kind.exact)
+		atomic_fetch_add(&c->g->area->gaps, 1);
+	return make_open(c, false);
 }
 
 static void
@@ -949,9 +953,13 @@ guard_on_call(int sig, siginfo_t *si, void *context)
 	c.a[4] = r[REG_R8];
 	c.a[5] = r[REG_R9];
 	c.sp = (uintptr_t)__builtin_frame_address(0);
+	c.hidden = c.s->hidden;
 	c.spans = 0;
 	c.too_many = false;
 	answer(&c);
+	/* A handler that has interrupted the call may have made the thread leave. */
+	if (guard_slot == NULL)
+		*mask_of(uc) |= c.hidden;
 }
 
 #endif

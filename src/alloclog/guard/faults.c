@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
@@ -54,11 +55,15 @@ open_page(struct guard *g, uintptr_t addr, bool write)
 	const struct piece *p = piece_of(&g->pieces, addr);
 	uintptr_t page = addr & ~(uintptr_t)(GUARD_PAGE - 1);
 	uint32_t epoch = atomic_load(&g->epoch);
+	long r;
 
 	if (p == NULL || atomic_load(&g->stale) != 0 ||
 	    atomic_load(&g->state) != GUARD_ON)
 		return false;
-	if (guard_protect(g, page, page + GUARD_PAGE, ACCESS_OPEN) != 0)
+	r = guard_protect(g, page, page + GUARD_PAGE, ACCESS_OPEN);
+	if (r == -ENOMEM)
+		guard_stop(g, GUARD_MEMORY, 0);
+	if (r != 0)
 		return false;
 	/* Count after opening; if the next epoch has begun, the page is closed again. */
 	guard_note(g, p, addr, epoch, write);
@@ -95,8 +100,8 @@ open_for(struct guard *g, struct slot *s, uintptr_t addr, ucontext_t *uc)
 		return open_page(g, addr, write);
 	if (s != &g->other)
 		return guard_step(g, s, uc, addr, write);
-	guard_open(g, 0, UINTPTR_MAX);
 	guard_mark_open(g);
+	guard_open(g, 0, UINTPTR_MAX);
 	return open_page(g, addr, write);
 }
 

@@ -368,8 +368,8 @@ heed_request(struct guard *g)
 		return;
 	guard_begin_closing(g);
 	if (all_are_idle(g, NULL)) {
-		guard_open(g, 0, UINTPTR_MAX);
 		guard_mark_open(g);
+		guard_open(g, 0, UINTPTR_MAX);
 		if (!read_request(g, number))
 			g->ranges = 0;
 		if (atomic_load(&g->area->heeded) == 0)
@@ -457,8 +457,7 @@ guard_close_again(struct guard *g, struct slot *me, uintptr_t lo, uintptr_t hi)
 	uint32_t busy = atomic_exchange(&me->busy, 1);
 
 	guard_begin_closing(g);
-	if (atomic_load(&g->state) == GUARD_ON && atomic_load(&g->stale) == 0 &&
-	    atomic_load(&g->all_open.now) == 0 && !all_are_pinned(g))
+	if (guard_counts(g) && !all_are_pinned(g))
 		for (unsigned i = 0; i < g->pieces.n; i++) {
 			const struct piece *p = &g->pieces.at[i];
 			uintptr_t from = p->lo > lo ? p->lo : lo;
@@ -576,8 +575,8 @@ begin_epoch(struct guard *g)
 		tell_leaves(g);
 		/* An unarmed thread may change mappings and handlers. */
 		guard_begin_closing(g);
-		guard_open(g, 0, UINTPTR_MAX);
 		guard_mark_open(g);
+		guard_open(g, 0, UINTPTR_MAX);
 		atomic_store(&g->stale, 1);
 		guard_end_closing(g);
 		return;

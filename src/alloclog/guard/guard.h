@@ -41,9 +41,10 @@
  * An exact guard closes pages again at once: behind the step or the system call that
  * needed them.  Another thread could use them meanwhile without being counted, so such a
  * guard counts only a program with one thread, unless the processor has protection keys:
- * with them, the page is open for one thread, and a system call opens none for others.  References may be missed while all pages
- * are open, as after a fork(2), and in a signal handler that interrupts a call whose pages
- * are open; each of these gaps is counted.
+ * with them, the page is open for one thread, and a system call opens none for others.
+ * References may be missed while all pages are open, as after a fork(2), in a signal
+ * handler that interrupts a call whose pages are open, and in a call whose arguments
+ * calls.c does not know; each of these gaps is counted.
  *
  * An instruction counts once for each page, as its first access to it; once more if it
  * writes to a page after reading from it.  Each iteration of a string instruction counts,
@@ -281,13 +282,24 @@ void guard_forget_pieces(struct guard *, const struct slot *me);
 void guard_await_closing(struct guard *);
 void guard_begin_closing(struct guard *);
 void guard_end_closing(struct guard *);
-/* Notes that all pages are open until the next epoch that closes them. */
+/*
+ * Notes that all pages are open until the next epoch that closes them.  Call it before
+ * they are opened, so that a step that begins meanwhile leaves its page open.
+ */
 void guard_mark_open(struct guard *);
 /*
  * Exact: closes the pages in lo to hi - 1 that no call and no step of a thread needs.
  * Block all signals before.
  */
 void guard_close_again(struct guard *, struct slot *me, uintptr_t lo, uintptr_t hi);
+
+/* False: pages are open, or will be before the thread that makes it false goes on. */
+static inline bool
+guard_counts(const struct guard *g)
+{
+	return atomic_load(&g->state) == GUARD_ON && atomic_load(&g->stale) == 0 &&
+	    atomic_load(&g->all_open.now) == 0;
+}
 
 /* pieces.c: for the guard's thread, while all pages are open.  False: no pieces. */
 bool pieces_make(struct guard *);

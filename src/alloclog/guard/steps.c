@@ -2,6 +2,7 @@
  * One thread makes a step at a time: another one that meets a page which is open for a
  * step waits for its end.
  */
+#include <errno.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -77,9 +78,9 @@ open_for_step(struct guard *g, struct step *step, ucontext_t *uc, uintptr_t at,
 	const struct piece *p = piece_of(&g->pieces, at);
 	uint32_t n = atomic_load(&step->n), i = 0;
 	bool counted;
+	long r;
 
-	if (p == NULL || atomic_load(&g->stale) != 0 ||
-	    atomic_load(&g->state) != GUARD_ON)
+	if (p == NULL || !guard_counts(g))
 		return false;
 	while (i < n && step->page[i].at != at)
 		i++;
@@ -89,10 +90,18 @@ open_for_step(struct guard *g, struct step *step, ucontext_t *uc, uintptr_t at,
 	step->page[i].at = at;
 	step->page[i].write = write || (i < n && step->page[i].write);
 	atomic_store(&step->n, i < n ? n : n + 1);
-	if (guard_protect(g, at, at + GUARD_PAGE, step->page[i].write ? ACCESS_STEP :
-	    ACCESS_READ) != 0 || (has_keys(g) && !keys_set_rights(g, uc,
+	r = guard_protect(g, at, at + GUARD_PAGE, step->page[i].write ? ACCESS_STEP :
+	    ACCESS_READ);
+	/* If all pages have been opened meanwhile, this one must not stay closed to writes. */
+	if (r == 0 && !guard_counts(g)) {
+		(void)guard_protect(g, at, at + GUARD_PAGE, ACCESS_OPEN);
+		r = -EAGAIN;
+	}
+	if (r != 0 || (has_keys(g) && !keys_set_rights(g, uc,
 	    step->page[i].write ? KEY_WRITE : KEY_READ))) {
 		atomic_store(&step->n, n);
+		if (r == -ENOMEM)
+			guard_stop(g, GUARD_MEMORY, 0);
 		return false;
 	}
 	if (!counted)
