@@ -157,14 +157,11 @@ start_node || exit 1
 
 # A page that a step has opened for reading can be written to afterwards.
 ends_in_a_step() {
-	begins && echo l >&7 || return 1
-	for i in 1 2 3; do
-		disable && until_true 30 is_alone && enable && until_true 30 counts_now ||
-		    return 1
-	done
-	disable && until_true 30 is_alone && does k && finish
+	begins && printf l >&7 && disable && until_true 30 is_alone && enable &&
+	    until_true 30 counts_now && ends_with_the_node
 }
-rule "counting ends and begins while the program refers to the pages" ends_in_a_step
+rule "counting ends, begins, and ends with the node while steps are made" ends_in_a_step
+start_node || exit 1
 
 # SOURCE
 opens() {
@@ -179,7 +176,7 @@ rule "so they are with the source guard" opens guard
 
 keeps_blocked() {
 	begins && does B && kill -TRAP $pid && must_say 'itself caused signal 5' &&
-	    does P k && finish
+	    kill -0 $pid && does P k && finish
 }
 rule "a SIGTRAP that the program blocks waits as usual, also if it interrupts a call" \
     keeps_blocked

@@ -54,6 +54,8 @@
  *
  * Known limits
  *	Exact: an instruction behind one that loads SS from memory runs in the same step.
+ *	Exact: a restartable sequence, rseq(2), that refers to a closed page begins again
+ *	at each fault, so it does not end.
  *	If the stack of a coroutine lies in a range and its thread has no alternate
  *	stack, a signal before the first touch of that stack in an epoch ends the
  *	program.
