@@ -26,6 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 
 struct tables {
 	const uint8_t *hdr, *lo, *hi;
+	struct cfi_place place;
 };
 
 static void
@@ -46,15 +47,30 @@ rules_equal(const struct cfi_rule *a, const struct cfi_rule *b)
 	    a->rbp_off == b->rbp_off && a->ra == b->ra;
 }
 
+/* Damaged tables may have functions that overlap: a place may know another one. */
 static void
-ask(const struct tables *t, uintptr_t pc)
+ask_from_place(struct tables *t, uintptr_t pc)
+{
+	static const struct cfi_rule untouched = { .base = 77, .cfa = 4711 };
+	struct cfi_rule r = untouched;
+	int err;
+
+	err = cfi_find_in(&t->place, t->hdr, t->lo, t->hi, pc, true, &r);
+	claim(err == 0 || err == -ENOENT || err == -ENOTSUP,
+	    "an answer from a place is one of three");
+	claim(err == 0 || rules_equal(&r, &untouched),
+	    "an error leaves the rule alone, also from a place");
+}
+
+static void
+ask(struct tables *t, uintptr_t pc)
 {
 	static const struct cfi_rule untouched = { .base = 77, .cfa = 4711 };
 	static const struct cfi_rule outermost = { .outermost = true };
 	struct cfi_rule r = untouched, again = untouched;
 	int err;
 
-	err = cfi_find_in(t->hdr, t->lo, t->hi, pc, true, &r);
+	err = cfi_find_in(NULL, t->hdr, t->lo, t->hi, pc, true, &r);
 	claim(err == 0 || err == -ENOENT || err == -ENOTSUP,
 	    "an answer is one of three");
 	claim(err == 0 || rules_equal(&r, &untouched),
@@ -63,8 +79,9 @@ ask(const struct tables *t, uintptr_t pc)
 	    "nothing is said of a frame that nobody called");
 	claim(err != 0 || (r.base <= CFI_AT_RBP && r.rbp <= CFI_RBP_LOST),
 	    "a rule is one of those in the header");
-	claim(cfi_find_in(t->hdr, t->lo, t->hi, pc + 1, false, &again) == err &&
+	claim(cfi_find_in(NULL, t->hdr, t->lo, t->hi, pc + 1, false, &again) == err &&
 	    rules_equal(&r, &again), "a call lies before its return address");
+	ask_from_place(t, pc);
 }
 
 static int32_t
@@ -78,7 +95,7 @@ word_at(const uint8_t *p)
 
 /* Functions of a search table of the usual kind, each at a few addresses. */
 static void
-ask_for_functions(const struct tables *t)
+ask_for_functions(struct tables *t)
 {
 	static const unsigned inside[] = { 0, 1, 4, 17, 100 };
 	const uint8_t *entry = t->hdr + 12;
@@ -107,7 +124,8 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t len)
 	claim(exact != NULL, "there is memory");
 	memcpy(exact, p + HEAD, len - HEAD);
 	at = (uint32_t)word_at(p) % (len - HEAD);
-	t = (struct tables){ exact + at, exact, exact + (len - HEAD) };
+	t = (struct tables){ .hdr = exact + at, .lo = exact,
+	    .hi = exact + (len - HEAD) };
 	ask(&t, (uintptr_t)exact + (uintptr_t)(intptr_t)word_at(p + 4));
 	if (t.hi - t.hdr > 12)
 		ask_for_functions(&t);

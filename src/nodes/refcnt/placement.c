@@ -23,23 +23,26 @@
 #define ENTRY_PRESENT (UINT64_C(1) << 63)
 #define ENTRY_FRAME ((UINT64_C(1) << 55) - 1)
 
-/* A page below each power of two is tried, from the largest one on. */
+/*
+ * A page below each power of two is tried, from the largest one on.  By syscall(2), for
+ * the thread sanitizer ends a process that asks for such addresses by mmap(3).
+ */
 uint64_t
 node_refcnt_address_end(void)
 {
 	static uint64_t end;		/* 0: not tried yet, or nothing is known */
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	long page = sysconf(_SC_PAGESIZE);
 
 	for (unsigned bits = ADDRESS_BITS_MOST; end == 0 &&
-	    bits >= ADDRESS_BITS_LEAST && bits < sizeof(uintptr_t) * 8; bits--) {
-		void *at = (void *)(uintptr_t)((UINT64_C(1) << bits) - 2 * page);
-		void *p = mmap(at, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS |
-		    MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+	    bits >= ADDRESS_BITS_LEAST && bits < sizeof(long) * 8; bits--) {
+		long at = (1L << bits) - 2 * page;
+		long got = syscall(SYS_mmap, at, page, PROT_NONE, MAP_PRIVATE |
+		    MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1L, 0L);
 
-		if (p == at || (p == MAP_FAILED && errno == EEXIST))
+		if (got == at || (got == -1 && errno == EEXIST))
 			end = UINT64_C(1) << bits;
-		if (p != MAP_FAILED)
-			munmap(p, page);
+		if (got != -1)
+			syscall(SYS_munmap, got, page);
 	}
 	return end;
 }
