@@ -17,7 +17,7 @@ node= pid= redis=
 trap stop EXIT
 
 start_node() {
-	"$B/pageknode" --no-supervisor >>"$tmp/node.out" 2>&1 &
+	"$B/pageknode" --no-supervisor >>"$tmp/node.out" 2>&1 7>&- 8>&- &
 	node=$!
 	until_true 20 test -S "$XDG_RUNTIME_DIR/pagek/node.hello"
 }
