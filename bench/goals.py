@@ -71,6 +71,8 @@ GOALS = {
     "page median": Goal("page, 8 live blocks, cycle, median", 80, "us"),
     "page p99": Goal("page, 8 live blocks, cycle, 99 of 100", 1000, "us"),
     "stress ebpf": Goal("heap stress by eBPF, added per request of the kernel", 250, "ns"),
+    "refcnt refs": Goal("a loop over 10,000 pages, counted by refs at 1 Hz", 1.1, "x"),
+    "refcnt guard": Goal("a loop over 1 MiB, counted by guard at 15 Hz", 1.1, "x"),
     "names": Goal("page's longest turn while 10,000 stacks get their names", 66.7, "ms"),
 }
 
@@ -85,7 +87,7 @@ RATE = "at this rate of events, the cost of each (see the table of programs) add
 COLD = ("the data of a cycle has left the caches when the next cycle comes: 500 cycles a second instead of 15 "
         "(NODES_HZ in nodes.h) take half as long each on an EPYC, and cores that are kept awake change nothing")
 RECOGNISED = "recognising a stack takes 101 more instructions for each event (make regress, gcc 12)"
-IMAGES = ("a forked child is an image of its own, so there are two; loading the library takes half of the goal, "
+IMAGES = ("a forked child is an image of its own, so there are two; loading the library takes a third of the goal, "
           "and what the node sets up and removes for an image takes more of a core than the program itself: with "
           "two cores, programs that follow each other wait for that")
 UNDECIDED = "its rounds lie on both sides of the goal"

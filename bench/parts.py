@@ -1,5 +1,5 @@
 """The parts that have a bench program of their own: block list, keeper, the
-page over a socket, captures, the page on a terminal, start, names, and heap stress.  Each runs here
+page over a socket, captures, the page on a terminal, start, names, heap stress, and counted pages.  Each runs here
 and gives the values of goals; one that is not there, or fails, gives its reason.
 """
 import collections
@@ -285,6 +285,87 @@ def stress(full):
     return {"stress ebpf": statistics.median(r["ns"] for r in rows)}, rows
 
 
+# --- counted pages ------------------------------------------------------------------
+
+
+TOUCHED = {"refs": (40000, 1), "guard": (1024, 1 / 15)}	# KiB, seconds of a period
+TOUCH_ROUNDS = 5
+
+
+class Touches:
+    """A target of its own node that passes over a block, and the command that counts the block's pages."""
+
+    def __init__(self, tmp, kilobytes):
+        self.env = dict(os.environ, XDG_RUNTIME_DIR=tmp)
+        self.node = subprocess.Popen([B + "/pageknode", "--no-supervisor"], stdin=subprocess.DEVNULL,
+                                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self.env)
+        self.wait_for(lambda: os.path.exists(tmp + "/pagek/node.hello"))
+        block = tmp + "/block"
+        self.target = subprocess.Popen([B + "/bench/touches", str(kilobytes), block], stdin=subprocess.PIPE,
+                                       stdout=subprocess.PIPE, text=True,
+                                       env=dict(self.env, LD_PRELOAD=B + "/liballoclog.so"))
+        self.wait_for(lambda: os.path.exists(block) and os.path.getsize(block) > 0)
+        with open(block) as f:
+            self.block = f.read().split()
+
+    def wait_for(self, condition):
+        deadline = time.monotonic() + 20
+        while not condition():
+            if time.monotonic() > deadline:
+                raise Failed("the pages are not counted")
+            time.sleep(0.05)
+
+    def ns(self):
+        self.target.stdin.write("\n")
+        self.target.stdin.flush()
+        return float(self.target.stdout.readline())
+
+    def refcnt(self, *words):
+        done = subprocess.run([B + "/pagek", "refcnt", *words, "pid:%d" % self.target.pid, *self.block],
+                              capture_output=True, text=True, env=self.env)
+        if done.returncode != 0:
+            raise Failed(done.stderr.strip())
+        return done.stdout
+
+    def counts(self):
+        """Whether each page was touched in a period; a pass lets the library take the request."""
+        self.ns()
+        text = self.refcnt("--format", "csv", "--fields", "count")
+        return "0" not in text.split() and len(text.split()) > 1
+
+    def end(self):
+        self.target.stdin.close()
+        self.target.wait()
+        self.node.terminate()
+        self.node.wait()
+
+
+def touch_row(source):
+    kilobytes, period = TOUCHED[source]
+    tmp = tempfile.mkdtemp(prefix="pagek-bench-")
+    touches = None
+    try:
+        touches = Touches(tmp, kilobytes)
+        before = touches.ns()
+        touches.refcnt("--enable", "--source", source, "--period", "%.3f" % period)
+        touches.wait_for(touches.counts)
+        counted = statistics.mean(touches.ns() for _ in range(4))
+        touches.refcnt("--disable")
+        time.sleep(1)
+        after = touches.ns()
+    finally:
+        if touches is not None:
+            touches.end()
+        shutil.rmtree(tmp, ignore_errors=True)
+    return {"source": source, "ratio": counted / statistics.mean((before, after))}
+
+
+def counted_pages(full):
+    rows = [touch_row(source) for source in TOUCHED for _ in range(TOUCH_ROUNDS)]
+    return {"refcnt " + source: statistics.median(r["ratio"] for r in rows if r["source"] == source)
+            for source in TOUCHED}, rows
+
+
 PARTS = {
     "list": (block_list, ("list ", "window ", "bytes")),
     "keeper": (keeper, ("keeper ", "growth keeper")),
@@ -295,6 +376,7 @@ PARTS = {
     "start": (start, ("exec",)),
     "names": (names, ("names",)),
     "stress": (stress, ("stress ",)),
+    "refcnt": (counted_pages, ("refcnt ",)),
 }
 
 

@@ -18,6 +18,7 @@ def make_small():
     parts.CAPTURE_ARGS = ["-e", "1"]
     parts.LIST_ARGS = ["-e", "1"]		# millions of events
     parts.TOUCHED_MB = 16
+    parts.TOUCH_ROUNDS = 1
     parts.PAGE_ARGS = ["--brief"]
     growth.LIVE_QUICK = (10, 1000)
     growth.THREADS = (1, growth.RING_THREADS)

@@ -211,9 +211,9 @@ bad_input() {
 	    status 3 'process 1' --enable pid:1 "$address" 1 &&
 	    status 1 'no such node' --move "pid:$pid" "$address" 4096 511 &&
 	    status 2 'groups of processors' --memory --nodes 0-1,x &&
-	    status 2 'not a time from 0.1 to 3600' --enable --period 3601 \
+	    status 2 'not a time from 0.05 to 3600' --enable --period 3601 \
 	    "pid:$pid" "$address" 1 &&
-	    status 2 'not a time from 0.1 to 3600' --enable --period 0.09 \
+	    status 2 'not a time from 0.05 to' --enable --period 0.04 \
 	    "pid:$pid" "$address" 1 &&
 	    status 1 'Not a directory' --memory --root err.bad
 }

@@ -11,7 +11,7 @@
 
 #define SHOWN_MOST (UINT64_C(1) << 18)	/* pages of a range */
 #define RANGES 1024		/* that all blocks are joined to, at most */
-#define PERIOD_LEAST_MS 100	/* that a node takes */
+#define PERIOD_LEAST_MS 50	/* that a node takes */
 
 static bool
 has_copy(void *session)
