@@ -913,7 +913,7 @@ rule_of(const struct row *row, bool signal, struct cfi_rule *rule)
 	return 0;
 }
 
-/* What a struct cfi_place holds. */
+/* The contents of a struct cfi_place. */
 struct place {
 	const uint8_t *hdr;	/* of the function's table */
 	struct cfi_fde fde;	/* size 0: no place */

@@ -34,7 +34,7 @@ static const char *const group_names[] = {
 	[PROFILE_CTYPE] = "type of the objects",
 };
 
-/* Not 0: figures are estimates.  What the node counts cannot be scaled. */
+/* Not 0: figures are estimates.  Counts of the node cannot be scaled. */
 static uint64_t
 sample_of(const struct tree_out *t)
 {
