@@ -155,10 +155,18 @@ rule "all pages are opened when the node is killed, and the program goes on" \
     ends_with_the_node
 start_node || exit 1
 
-# A page that a step has opened for reading can be written to afterwards.
+# A page that a step has opened for reading can be written to afterwards, and a fault waits
+# until all pages are open.
+begins_again() {
+	disable && until_true 30 is_alone && enable && until_true 30 counts_now
+}
 ends_in_a_step() {
-	begins && printf l >&7 && disable && until_true 30 is_alone && enable &&
-	    until_true 30 counts_now && ends_with_the_node
+	begins && printf l >&7 && begins_again && begins_again && begins_again &&
+	    begins_again && ends_with_the_node && return
+	cat "$tmp/said" "$tmp/why"
+	wait $pid
+	echo "status $?"
+	return 1
 }
 rule "counting ends, begins, and ends with the node while steps are made" ends_in_a_step
 start_node || exit 1

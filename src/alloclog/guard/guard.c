@@ -279,22 +279,35 @@ guard_forget_pieces(struct guard *g, const struct slot *me)
 		(void)CALL(SYS_nanosleep, (long)&ts, 0);
 }
 
-/* Do not call it while closing pages: it waits for that. */
+/*
+ * Do not call it while closing pages: it waits for that.  Faults wait until all pages are
+ * open.  Signals are blocked, so that no handler on this thread waits for the thread.
+ */
 void
 guard_stop(struct guard *g, enum guard_why why, uint32_t detail)
 {
-	uint32_t was = atomic_load(&g->state);
+	const uint64_t all = ~UINT64_C(0);
+	uint64_t mask = 0;
+	uint32_t was;
+	bool ends;
 
-	do
-		if (was != GUARD_ON && was != GUARD_ARMING)
-			return;
-	while (!atomic_compare_exchange_weak(&g->state, &was, GUARD_ENDED));
-	guard_await_closing(g);
-	guard_open(g, 0, UINTPTR_MAX);
-	guard_say(g, why, detail);
-	atomic_store(&g->area->state, GUARD_ENDED);
-	atomic_fetch_add(&g->wake, 1);
-	(void)CALL(SYS_futex, (long)&g->wake, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
+	(void)CALL(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&mask,
+	    sizeof(mask));
+	guard_begin_closing(g);
+	was = atomic_load(&g->state);
+	ends = was == GUARD_ON || was == GUARD_ARMING;
+	if (ends) {
+		atomic_store(&g->state, GUARD_ENDED);
+		guard_open(g, 0, UINTPTR_MAX);
+		guard_say(g, why, detail);
+		atomic_store(&g->area->state, GUARD_ENDED);
+	}
+	guard_end_closing(g);
+	if (ends) {
+		atomic_fetch_add(&g->wake, 1);
+		(void)CALL(SYS_futex, (long)&g->wake, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
+	}
+	(void)CALL(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, sizeof(mask));
 }
 
 /* --- epochs: the guard's thread ------------------------------------------------------ */

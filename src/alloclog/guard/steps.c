@@ -114,6 +114,12 @@ guard_step(struct guard *g, struct slot *s, ucontext_t *uc, uintptr_t addr, bool
 {
 	bool first = atomic_load(&s->step.n) == 0, opened;
 
+	/* Another thread is about to open all pages. */
+	if (atomic_load(&g->all_open.now) != 0 && atomic_load(&g->stale) == 0 &&
+	    piece_of(&g->pieces, addr) != NULL) {
+		addr &= ~(uintptr_t)(GUARD_PAGE - 1);
+		return guard_protect(g, addr, addr + GUARD_PAGE, ACCESS_OPEN) == 0;
+	}
 	if (first)
 		lock_steps(g);
 	opened = open_for_step(g, &s->step, uc, addr & ~(uintptr_t)(GUARD_PAGE - 1),
