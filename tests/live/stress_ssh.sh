@@ -62,6 +62,12 @@ only_control_counts() {
 	    grep 'pages are counted now' "$tmp/out"
 }
 rule "only the role control counts references there" only_control_counts
+page_r() {
+	go "--page=R $there" && wait_for '^R PAGE REFERENCES .* LIVE$' &&
+	    wait_for '^refs counts epochs, period 1 s' && wait_for '[0-9a-f]{12}.* blocks' &&
+	    keys Escape && wait_for 'K MEMORY' && keys q && wait_for 'status 0'
+}
+rule "page R shows the pages that are counted there" page_r
 stale() {
 	"$pagek" stale --age 0s "$there" >"$tmp/out" 2>"$tmp/err" &&
 	    grep '^grain: a page of 4096 bytes; refs counts epochs' "$tmp/out" &&
