@@ -30,7 +30,7 @@ for i in range(times):
     want = sorted((int(a, 16), int(n)) for a, n in (line.split() for line in
         out("dump", "-q", "-f", "%p %n", "--at=" + at, path).splitlines()
         if re.match(r"^[0-9a-fx]+ \d+$", line)))
-    assert want and got == want, (at, len(got), len(want))
+    assert got == want and (want or at != "peak"), (at, len(got), len(want))
 PY
 
 lists() {
