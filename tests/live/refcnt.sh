@@ -442,6 +442,17 @@ says_until_when() {
 	"$pagek" refcnt "pid:$pid" 2>said
 	grep -q "not counted: counting ended with the node's process at 20" said
 }
+# ends_well STATUS: the toucher and its node end.
+ends_well() {
+	cat said
+	touch end
+	wait "$toucher"
+	kill "$run"
+	wait "$run"
+	run=
+	pid=
+	[ "$1" = 0 ] && [ "$(cat out)" = done ]
+}
 # The process alone: its supervisor starts the next one.
 node_taken_over() {
 	rm -f address end
@@ -455,15 +466,7 @@ node_taken_over() {
 	    "$pagek" refcnt --enable --period 0.1 "pid:$pid" "$address" 256k &&
 	    until_true 60 is_cut && kill -9 "$(node_of "$run")" &&
 	    until_true 30 says_until_when && until_true 30 is_whole
-	taken_over=$?
-	cat said
-	touch end
-	wait "$toucher"
-	kill "$run"
-	wait "$run"
-	run=
-	pid=
-	[ $taken_over = 0 ] && [ "$(cat out)" = done ]
+	ends_well $?
 }
 rule "the process that takes over says when counting ended, and undoes the cuts" \
     node_taken_over
@@ -487,15 +490,7 @@ next_node_says() {
 	    "$pagek" refcnt --enable "pid:$pid" "$address" 256k &&
 	    "$pagek" refcnt --disable "pid:$pid" "$address" 256k &&
 	    ! says_until_when
-	said=$?
-	cat said
-	touch end
-	wait "$toucher"
-	kill "$run"
-	wait "$run"
-	run=
-	pid=
-	[ $said = 0 ] && [ "$(cat out)" = done ]
+	ends_well $?
 }
 is_gone_file() {
 	! has_files
